@@ -1,0 +1,91 @@
+// lynxkv: one program, a file for each subcommand.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/command.hpp"
+#include "apps/commands.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+
+namespace {
+
+using lynxkv::apps::Command;
+using lynxkv::apps::Run;
+
+// CLI11 says what it did not understand; the nearest valid name is ours to add.
+std::string with_hint(const CLI::App& root, const std::string& message, int argc, char** argv) {
+  if (argc < 2) return message;
+  std::vector<std::string_view> names;
+  const CLI::App* chosen = nullptr;
+  for (const CLI::App* sub : root.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(sub->get_name());
+    if (sub->get_name() == argv[1]) chosen = sub;
+  }
+  if (chosen == nullptr) {
+    if (argv[1][0] == '-') return message;
+    return lynxkv::unknown_name("command", argv[1], names);
+  }
+  std::vector<std::string> options;
+  for (const CLI::App* app = chosen; app != nullptr; app = app->get_subcommands().empty() ? nullptr : app->get_subcommands().front())
+    for (const CLI::Option* option : app->get_options())
+      for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  for (int i = 2; i < argc; ++i) {
+    std::string given = argv[i];
+    if (given.rfind("--", 0) != 0 || given.size() < 3) continue;
+    given = given.substr(0, given.find('='));
+    if (std::find(options.begin(), options.end(), given) != options.end()) continue;
+    std::vector<std::string_view> views(options.begin(), options.end());
+    return lynxkv::unknown_name("option", given, views);
+  }
+  return message;
+}
+
+int fail(const std::string& text, int code) {
+  std::string line = "lynxkv: " + text;
+  for (char& c : line)
+    if (c == '\n') c = ' ';
+  std::fprintf(stderr, "%s\n", line.c_str());
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"LynxKV: prefill and decode on separate ranks, KV pages in fidelity streams", "lynxkv"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", LYNXKV_VERSION);
+  std::vector<std::pair<CLI::App*, Run>> commands;
+  for (const Command& command : lynxkv::apps::all_commands()) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    sub->footer(std::string("Example:\n  ") + command.example);
+    commands.emplace_back(sub, command.set_up(*sub));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return fail(with_hint(app, error.what(), argc, argv), 2);
+  }
+  try {
+    for (const auto& [sub, run] : commands)
+      if (sub->parsed()) {
+        const int code = run();
+        std::cout.flush();
+        if (!std::cout) return fail("standard output could not be written", 2);
+        return code;
+      }
+  } catch (const lynxkv::Error& error) {
+    return fail(error.what(), lynxkv::exit_code(error.code()));
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory", 75);
+  } catch (const std::exception& error) {
+    return fail(std::string("unexpected: ") + error.what(), 3);
+  }
+  return 2;
+}

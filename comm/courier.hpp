@@ -1,0 +1,91 @@
+// Courier: a rank's traffic. It owns the transport and the progress thread, the only caller of it, which
+// sleeps between tests (at most 100 us late) and so makes progress while the rank computes.
+//   Priority: while an anchor parcel waits, no residual byte is posted; residual parcels go in chunks with
+//             credits, acknowledged by the receiver. It holds across all peers of the rank.
+//   Pacing:   an emulated link (gbps, latency) for everything the rank sends and receives on the data channels.
+//   Watchdog: no bytes and no progress for stall_seconds while something is outstanding: the state is printed
+//             and the job ends with the transport's exit code.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/transport.hpp"
+
+namespace lynxkv::comm {
+
+struct LinkOptions {
+  double gbps = 0;                             // emulated rate of this rank's data traffic; 0: as it comes
+  double latency_us = 0;                       // emulated one-way latency
+  std::size_t residual_chunk_bytes = 256 * 1024;
+  bool strict = false;                         // true: not even a residual that is waited for ranks with anchors
+  double stall_seconds = 60;
+};
+
+// Bytes that the caller hands over. At most the transport's max_message_bytes().
+struct Parcel {
+  Channel channel = Channel::control;
+  int peer = -1;
+  std::uint64_t request = 0;  // age: among equals the smallest goes first
+  std::vector<std::byte> bytes;
+};
+
+// What one rank has moved on one channel.
+struct ChannelTotals {
+  std::uint64_t sent_bytes = 0, sent_messages = 0, received_bytes = 0, received_messages = 0;
+};
+
+class Courier {
+ public:
+  Courier(std::unique_ptr<Transport> transport, const LinkOptions& options);
+  ~Courier();
+  Courier(const Courier&) = delete;
+  Courier& operator=(const Courier&) = delete;
+
+  int rank() const noexcept;
+  int size() const noexcept;
+  std::size_t max_parcel_bytes() const noexcept;
+
+  // Queues a parcel; never blocks. Any thread. A parcel to this rank itself takes the same road.
+  void send(Parcel parcel);
+  // Residual parcels of `request` rank with anchors from now on (a decoder is waiting), unless strict.
+  void hurry(std::uint64_t request);
+  // Drops the parcels of `request` that are not posted yet.
+  void forget(std::uint64_t request);
+  // Bytes of a channel that were given to send() and are not on the wire yet.
+  std::size_t waiting_bytes(Channel channel) const;
+
+  // The next message in order of delivery; false where there is none.
+  // Throws Error{transport} where the transport or a peer failed.
+  bool receive(Message& out);
+  // Sleeps until something was delivered, the wire took a parcel, notify() was called or time is up.
+  void wait(std::chrono::microseconds at_most);
+  void notify();
+  // Tells the watchdog what this rank is doing, for its report, and that it is alive.
+  void progress(const char* phase);
+
+  // Waits until all parcels are on the wire and acknowledged. Throws Error{transport} past `deadline`.
+  void flush(std::chrono::seconds deadline);
+
+  // Translates a time of `peer`'s clock into this rank's (ns). Measured by sync_clocks(); 0 where unmeasured.
+  std::int64_t clock_offset_ns(int peer) const;
+  std::int64_t clock_error_ns(int peer) const;
+  // Round trips with every peer; each rank calls it at the same point of the program.
+  void sync_clocks();
+
+  ChannelTotals totals(Channel channel) const;
+  std::string_view transport_name() const noexcept;
+  // Ends the whole job, peers included.
+  [[noreturn]] void abort(int exit_code);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lynxkv::comm

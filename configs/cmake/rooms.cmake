@@ -1,0 +1,41 @@
+# A room is one folder and one library, lynxkv_<name>. It links only the rooms and packages it names, so an
+# include that its bracket does not allow fails to link, and tests/house proves the include arrows.
+# Sources are all *.cpp of the folder (and of the named subfolders).
+function(lynxkv_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "ROOMS;PACKAGES;FOLDERS")
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  foreach(folder IN LISTS room_FOLDERS)
+    file(GLOB more CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+    list(APPEND sources ${more})
+  endforeach()
+  list(TRANSFORM room_ROOMS PREPEND lynxkv_)
+  if(sources)
+    add_library(lynxkv_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(lynxkv_${name} PRIVATE ${room_PACKAGES})
+  else()
+    add_library(lynxkv_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(lynxkv_${name} ${scope}
+    "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>" "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>"
+    "$<INSTALL_INTERFACE:include/lynxkv>")
+  target_link_libraries(lynxkv_${name} ${scope} ${room_ROOMS})
+  add_library(lynxkv::${name} ALIAS lynxkv_${name})
+  set_property(GLOBAL APPEND PROPERTY lynxkv_rooms lynxkv_${name})
+endfunction()
+
+# One test executable for a room: all *.cpp of tests/<name>. Data files: tests/data.
+function(lynxkv_room_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "ROOMS;PACKAGES")
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
+  if(NOT sources)
+    return()
+  endif()
+  list(TRANSFORM test_ROOMS PREPEND lynxkv_)
+  add_executable(test_${name} ${sources})
+  target_link_libraries(test_${name} PRIVATE ${test_ROOMS} ${test_PACKAGES} GTest::gtest GTest::gtest_main)
+  target_include_directories(test_${name} PRIVATE "${CMAKE_SOURCE_DIR}")
+  target_compile_definitions(test_${name} PRIVATE LYNXKV_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+  gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
+endfunction()

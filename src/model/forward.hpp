@@ -1,0 +1,71 @@
+// The forward pass: rows of several sequences at once (a ragged batch) over paged KV caches.
+// With `Exactness::strict` a row's result depends on its token, position and KV alone: not on how many rows
+// run with it, nor on batch neighbours. That is what makes verification exact; tests hold it bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/model_file.hpp"
+#include "model/tokenizer.hpp"
+#include "page/sequence_kv.hpp"
+
+namespace lynxkv::model {
+
+enum class Precision { bf16, float32 };  // of weights, GEMM inputs and KV; sums are float32 in both
+
+// Kernel paths, best first. Results are bit-equal only between runs on the same path.
+enum class Isa { amx, avx512_bf16, avx512, avx2 };
+Isa best_isa() noexcept;                      // the best that this CPU has
+std::string_view name_of(Isa isa) noexcept;
+Isa isa_from(std::string_view name);          // "auto" gives best_isa(); throws Error{usage}
+
+struct ForwardOptions {
+  Precision precision = Precision::bf16;
+  Isa isa = Isa::avx2;   // at most best_isa()
+  int threads = 1;
+};
+
+// Rows of one sequence: tokens at positions kv->length() .. in order. run() extends the KV by them.
+// For prompt-only runs no logits are needed: logit_rows = 0.
+struct SequenceRows {
+  page::SequenceKv* kv = nullptr;
+  std::span<const TokenId> tokens;
+  int logit_rows = 0;  // logits wanted for the last so many of `tokens`
+};
+
+// Called after layer `layer` has written its K and V rows for the whole batch.
+using LayerHook = std::function<void(int layer)>;
+
+class Forward {
+ public:
+  // Reads all weights (a minute-long load can be interrupted by throwing from `progress`, fraction 0..1).
+  Forward(const ModelFile& file, const ForwardOptions& options, const std::function<void(double)>& progress = {});
+  ~Forward();
+  Forward(const Forward&) = delete;
+  Forward& operator=(const Forward&) = delete;
+
+  const ModelConfig& config() const noexcept;
+  const ForwardOptions& options() const noexcept;
+  // Geometry of this model's KV with pages of `page_tokens`.
+  page::Geometry geometry(int page_tokens, int chunk_tokens) const noexcept;
+  page::Element kv_element() const noexcept;
+  std::size_t weight_bytes() const noexcept;
+
+  // Logits of the wanted rows, [sum of logit_rows][vocab], in batch order; valid until the next call.
+  std::span<const float> run(std::span<const SequenceRows> batch, const LayerHook& after_layer = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Index of the largest value; ties go to the lowest id.
+TokenId argmax(std::span<const float> logits) noexcept;
+
+}  // namespace lynxkv::model

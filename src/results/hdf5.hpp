@@ -1,0 +1,27 @@
+// The HDF5 file, derived from the journal: one-dimensional columns of equal length under /samples (and
+// /transfers, /ranks, /steps as they come), texts as a uint8 blob with int64 offsets, token ids likewise.
+// Every dataset has `units` and `long_name`; root has `schema_version` and, written last, `complete`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "results/journal.hpp"
+
+namespace lynxkv::results {
+
+struct Hdf5Meta {
+  bool complete = false;         // every planned sample is in
+  std::string config_yaml;       // full effective config
+  std::string facts_json;        // versions, hashes, seeds, placement, Slurm ids, restart count
+};
+
+// Writes `path`.tmp, closes, fsyncs, renames, fsyncs the folder. Rows are sorted by suite, task, length, line
+// and mode. Throws Error{incomplete} where the disk is full.
+void write_hdf5(const std::string& path, const std::vector<Row>& rows, const Hdf5Meta& meta);
+
+// Reads the rows back. Error{bad_data} for a file that is not ours or not whole.
+Result<std::vector<Row>> read_hdf5(const std::string& path);
+
+}  // namespace lynxkv::results

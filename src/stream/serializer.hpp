@@ -1,0 +1,45 @@
+// Serializer: page tensors in, framed parcels out. Encoding of the next object overlaps the wire's work on
+// the last one; the window keeps encoding from running ahead of the anchor stream.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/courier.hpp"
+#include "stream/transfer.hpp"
+
+namespace lynxkv::stream {
+
+// Per transfer, at its end.
+struct SentTotals {
+  std::uint64_t payload_bytes[codec::max_streams] = {};  // by stream, headers not counted
+  std::uint64_t wire_bytes = 0;                          // headers included
+  double encode_seconds = 0;
+  std::uint64_t resent_tensors = 0;
+};
+
+class Serializer {
+ public:
+  explicit Serializer(comm::Courier& courier);
+  ~Serializer();
+
+  void open(const Transfer& transfer);
+  // False while enough anchor bytes wait for the wire: encode later.
+  bool ready() const;
+  // Encodes one page tensor (all streams) and queues its payloads. `rows`: [tokens][channels], positions
+  // first_position .. of page `page`. Throws Error{bad_data} naming request, layer, K or V, position and
+  // channel for a NaN or an infinity; nothing of that tensor is sent.
+  void push(std::uint64_t request, int layer, page::Kind kind, int page, int first_position, int tokens,
+            const Bf16* rows);
+  // The receiver asks for one stream of one tensor again (attempt counts up). Same arguments as push().
+  void push_again(std::uint64_t request, int layer, page::Kind kind, int page, int first_position, int tokens,
+                  const Bf16* rows, codec::StreamId stream, int attempt);
+  SentTotals totals(std::uint64_t request) const;
+  void close(std::uint64_t request);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lynxkv::stream
