@@ -12,9 +12,9 @@
 namespace lynxkv::results {
 
 struct Hdf5Meta {
-  bool complete = false;         // every planned sample is in
-  std::string config_yaml;       // full effective config
-  std::string facts_json;        // versions, hashes, seeds, placement, Slurm ids, restart count
+  bool complete = false;    // every planned sample is in
+  std::string config_yaml;  // full effective config
+  std::string facts_json;   // versions, hashes, seeds, placement, Slurm ids, restart count
 };
 
 // Writes `path`.tmp, closes, fsyncs, renames, fsyncs the folder. Rows are sorted by suite, task, length, line

@@ -1,0 +1,118 @@
+#include "results/posix_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace lynxkv::results {
+namespace {
+
+Error write_error(const std::string& path, int number) {
+  const bool full = number == ENOSPC || number == EDQUOT || number == EFBIG;
+  return Error(
+      ErrorCode::incomplete, path,
+      "could not be written: " + system_text(number) +
+          (full ? "; free some space and run the same command again" : "; run the same command again"));
+}
+
+std::string folder_of(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+}  // namespace
+
+void DescriptorTraits::close(type descriptor) noexcept {
+  ::close(descriptor);
+}
+
+std::string system_text(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  // Both calls can name a plain file in the way; the second also finds a folder that is read-only.
+  if (!error && !std::filesystem::is_directory(folder, error))
+    error = std::make_error_code(std::errc::not_a_directory);
+  if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0)
+    error = std::error_code(errno, std::generic_category());
+  if (error == std::errc::no_space_on_device) throw write_error(folder, ENOSPC);
+  if (error)
+    throw Error(ErrorCode::usage, folder,
+                "cannot be written to: " + error.message() + "; choose another output.dir");
+}
+
+void write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) throw write_error(path, count == 0 ? ENOSPC : errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void sync_file(int descriptor, const std::string& path) {
+  // EINVAL: something that has no disk below it, such as /dev/null.
+  while (::fsync(descriptor) != 0)
+    if (errno != EINTR) {
+      if (errno == EINVAL) return;
+      throw write_error(path, errno);
+    }
+}
+
+void sync_folder(const std::string& folder) {
+  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor) throw write_error(folder, errno);
+  sync_file(descriptor.get(), folder);
+}
+
+void replace_file(const std::string& path, std::span<const std::byte> bytes) {
+  const std::string temporary = path + ".tmp";
+  Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!descriptor) {
+    if (errno == ENOSPC || errno == EDQUOT) throw write_error(temporary, errno);
+    throw Error(ErrorCode::usage, temporary, "cannot be created: " + system_text(errno));
+  }
+  try {
+    write_all(descriptor.get(), bytes, temporary);
+    sync_file(descriptor.get(), temporary);
+    descriptor.reset();
+    if (::rename(temporary.c_str(), path.c_str()) != 0) throw write_error(path, errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_folder(folder_of(path));
+}
+
+Result<std::vector<std::byte>> read_whole_file(const std::string& path) {
+  const auto fail = [&](int number) {
+    return Error(ErrorCode::bad_data, path, "cannot be read: " + system_text(number));
+  };
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!descriptor) return fail(errno);
+  struct stat status {};
+  if (::fstat(descriptor.get(), &status) != 0) return fail(errno);
+  if (S_ISDIR(status.st_mode)) return fail(EISDIR);
+  // The size is a hint only: a running job may be appending.
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size) + 1);
+  std::size_t filled = 0;
+  for (;;) {
+    if (filled == bytes.size()) bytes.resize(bytes.size() * 2);
+    const ssize_t count = ::read(descriptor.get(), bytes.data() + filled, bytes.size() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(errno);
+    if (count == 0) break;
+    filled += static_cast<std::size_t>(count);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+}  // namespace lynxkv::results
