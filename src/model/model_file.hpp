@@ -66,8 +66,11 @@ struct ModelFile {
   std::string path;
   ModelConfig config;
   std::unique_ptr<WeightSource> weights;
-  std::unique_ptr<Tokenizer> tokenizer;         // null where the folder has none that we read
-  std::unique_ptr<ChatTemplate> chat_template;  // null where the file has none
+  // Null where the file has none, or one that we do not support: then the problem says so in one line.
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::string tokenizer_problem;
+  std::unique_ptr<ChatTemplate> chat_template;
+  std::string chat_template_problem;
   std::uint64_t content_hash = 0;               // identity for the settings hash: header, config, tensor table and size
 
   ModelFile();
