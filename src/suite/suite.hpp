@@ -10,14 +10,14 @@
 namespace lynxkv::suite {
 
 struct SuiteOptions {
-  std::string name = "ruler";              // ruler | qa
+  std::string name = "ruler";  // ruler | qa
   std::vector<std::string> tasks = {"niah_single"};
-  std::vector<int> lengths = {2048};       // prompt tokens, template and answer room not counted
-  int samples = 8;                         // per task and length
-  std::string file;                        // qa: the questions; ruler: a JSONL of the published layout
-  std::string text;                        // qa, niah: a text to search in; empty: the built-in one
+  std::vector<int> lengths = {2048};  // prompt tokens, template and answer room not counted
+  int samples = 8;                    // per task and length
+  std::string file;                   // qa: the questions; ruler: a JSONL of the published layout
+  std::string text;                   // qa, niah: a text to search in; empty: the built-in one
   std::uint64_t seed = 42;
-  int max_tokens = 0;                      // 0: the task's own
+  int max_tokens = 0;  // 0: the task's own
 };
 
 // Counts the tokens of a text with the run's tokenizer; generators fill a prompt up to a length with it.
