@@ -1,0 +1,157 @@
+#include "engine/campaign.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "engine/host.hpp"
+#include "engine/rank_loop.hpp"
+#include "engine/signals.hpp"
+#include "engine/version.hpp"
+#include "results/hdf5.hpp"
+#include "results/journal.hpp"
+
+namespace lynxkv::engine {
+namespace {
+
+// Versions, hashes and placement of this attempt: stored in the journal and in the HDF5 file.
+std::string attempt_json(const Preparation& preparation) {
+  nlohmann::json facts;
+  facts["version"] = version();
+  facts["revision"] = revision();
+  facts["settings_hash"] = hex64(preparation.settings_hash);
+  facts["model"] = preparation.model.config.name;
+  facts["model_hash"] = hex64(preparation.model.content_hash);
+  facts["data_hash"] = preparation.data_hash;
+  facts["isa"] = model::name_of(preparation.isa);
+  facts["threads"] = preparation.threads;
+  facts["seed"] = preparation.config.suite.seed;
+  for (const RankFacts& rank : preparation.ranks) {
+    nlohmann::json placed = rank.facts;
+    placed.erase("config");
+    placed["role"] = preparation.roles.name_of(rank.rank);
+    facts["ranks"].push_back(std::move(placed));
+  }
+  for (const auto& [name, value] : slurm_variables()) facts["slurm"][name] = value;
+  return facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void write_prompts(const std::string& path, const Preparation& preparation) {
+  std::ofstream file(path);
+  for (const suite::Sample& sample : preparation.samples) {
+    const Prompt prompt = build_prompt(sample, preparation.model, preparation.config.suite);
+    const nlohmann::json line = {{"suite", sample.suite},
+                                 {"task", sample.task},
+                                 {"length", sample.length},
+                                 {"line", sample.line},
+                                 {"prompt", render_prompt(sample, sample.prompt, preparation.model, preparation.config.suite)},
+                                 {"prompt_tokens", prompt.ids.size()},
+                                 {"truncated_tokens", prompt.truncated_tokens},
+                                 {"references", sample.references}};
+    file << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+  if (!file.flush()) throw Error(ErrorCode::incomplete, path, "the prompts could not be written");
+}
+
+comm::LinkOptions link_options(const LinkSection& link) {
+  comm::LinkOptions options;
+  options.gbps = link.gbps;
+  options.latency_us = link.latency_us;
+  options.residual_chunk_bytes = static_cast<std::size_t>(link.residual_chunk_kib) * 1024;
+  options.strict = link.strict;
+  options.stall_seconds = link.stall_s;
+  return options;
+}
+
+std::unique_ptr<results::Journal> open_journal(const Preparation& preparation) {
+  results::JournalHeader header;
+  header.result_config = preparation.result_json;
+  header.settings_hash = preparation.settings_hash;
+  header.attempt_json = attempt_json(preparation);
+  return std::make_unique<results::Journal>(preparation.config.output.dir, header, preparation.config.output.fsync_s);
+}
+
+// The HDF5 file is derived from the journal as it lies on the disk.
+void derive_results(const Preparation& preparation, RunOutcome& outcome) {
+  const std::filesystem::path directory = preparation.config.output.dir;
+  const auto contents = results::read_journal((directory / results::journal_file_name).string()).take();
+  nlohmann::json facts = nlohmann::json::parse(attempt_json(preparation));
+  facts["restart_count"] = contents.attempts.empty() ? 0 : contents.attempts.size() - 1;
+  results::Hdf5Meta meta;
+  meta.complete = outcome.complete;
+  meta.config_yaml = to_yaml(preparation.config);
+  meta.facts_json = facts.dump();
+  outcome.hdf5_path = (directory / "results.h5").string();
+  results::write_hdf5(outcome.hdf5_path, contents.rows, meta);
+  outcome.rows = static_cast<std::int64_t>(contents.rows.size());
+}
+
+}  // namespace
+
+codec::CodecOptions codec_options_of(const TransferSection& transfer) {
+  codec::CodecOptions options;
+  options.alpha = static_cast<float>(transfer.alpha);
+  options.levels = transfer.levels;
+  options.centre = transfer.centre == "mean" ? codec::Centre::mean : codec::Centre::mid;
+  options.sigma = transfer.sigma == "linear" ? codec::Sigma::linear : codec::Sigma::log;
+  options.sinks = transfer.sinks;
+  return options;
+}
+
+RunOutcome run_campaign(comm::World& world, Preparation& preparation, bool dump_prompts) {
+  const Config& config = preparation.config;
+  RunOutcome outcome;
+  outcome.output_dir = config.output.dir;
+  const StopSignals signals;
+
+  std::unique_ptr<results::Journal> journal;
+  std::unique_ptr<model::Forward> forward;
+  std::optional<Error> failure;
+  try {
+    if (world.rank() == 0) {
+      journal = open_journal(preparation);
+      outcome.rows_before = static_cast<std::int64_t>(journal->before().rows.size());
+      outcome.torn_bytes = journal->before().torn_bytes;
+      if (outcome.torn_bytes > 0)
+        log::warning("the journal ended in the middle of a record: {} bytes dropped, that row is done again", outcome.torn_bytes);
+      if (dump_prompts) write_prompts(config.output.dir + "/prompts.jsonl", preparation);
+    }
+    forward = std::make_unique<model::Forward>(
+        preparation.model, model::ForwardOptions{model::Precision::bf16, preparation.isa, preparation.threads},
+        [](double) {
+          if (StopSignals::received() != 0) throw Error(ErrorCode::incomplete, "model load", "stopped by a signal; run the same command again");
+        });
+  } catch (const Error& error) {
+    failure = error;
+  }
+  agree_on_failure(world, failure);
+
+  {
+    page::PagePool pool(forward->geometry(config.transfer.page_tokens, config.transfer.chunk_tokens), forward->kv_element(),
+                        preparation.capacity_blocks[static_cast<std::size_t>(world.rank())]);
+    comm::Courier courier(world.make_transport(world.uses_mpi() ? config.link.transport : "loop"), link_options(config.link));
+    courier.sync_clocks();
+    Job job{config,        preparation.roles, preparation.samples, preparation.model,
+            *forward,      pool,              courier,             preparation.settings_hash,
+            codec_options_of(config.transfer), {}};
+    for (const std::string& mode : config.transfer.modes) job.codecs.push_back(codec::make_codec(mode, job.codec_options));
+    RankLoop loop(job, journal.get(), {preparation.capacity_blocks});
+    outcome.complete = loop.run();
+    courier.flush(std::chrono::seconds(30));
+  }
+
+  // Ranks leave together, after the results are in place: launchers end a job at its first exit.
+  failure.reset();
+  try {
+    if (world.rank() == 0) derive_results(preparation, outcome);
+  } catch (const Error& error) {
+    failure = error;
+  }
+  agree_on_failure(world, failure);
+  return outcome;
+}
+
+}  // namespace lynxkv::engine

@@ -1,0 +1,175 @@
+#include "engine/config.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "codec/codec.hpp"
+#include "engine/config_keys.hpp"
+#include "model/forward.hpp"
+
+namespace lynxkv::engine {
+namespace {
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+  throw Error(ErrorCode::usage, where, what);
+}
+
+const ConfigKey& find_key(const std::string& where, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.name == name) return key;
+    names.push_back(key.name);
+  }
+  refuse(where, "unknown key '" + name + "'; did you mean '" + std::string(nearest(name, names)) + "'?");
+}
+
+void set_key(Config& config, const std::string& where, const std::string& name, const YAML::Node& value) {
+  const ConfigKey& key = find_key(where, name);
+  try {
+    key.read(config, value);
+  } catch (const std::invalid_argument& expected) {
+    const std::string found = value.IsScalar() ? "'" + value.Scalar() + "'" : "something else";
+    refuse(where, "key '" + name + "' takes " + expected.what() + ", not " + found);
+  }
+}
+
+void read_tree(Config& config, const std::string& where, const YAML::Node& root) {
+  if (root.IsNull()) return;
+  if (!root.IsMap()) refuse(where, "expected sections (model, transfer, ...), each with keys");
+  std::vector<std::string_view> sections;
+  for (const ConfigKey& key : config_keys()) {
+    const auto section = key.name.substr(0, key.name.find('.'));
+    if (sections.empty() || sections.back() != section) sections.push_back(section);
+  }
+  for (const auto& entry : root) {
+    const auto section = entry.first.as<std::string>("");
+    if (std::find(sections.begin(), sections.end(), section) == sections.end())
+      refuse(where, unknown_name("section", section, sections));
+    if (entry.second.IsNull()) continue;
+    if (!entry.second.IsMap()) refuse(where, "section '" + section + "' takes keys with values");
+    for (const auto& item : entry.second)
+      set_key(config, where, section + "." + item.first.as<std::string>(""), item.second);
+  }
+}
+
+void one_of(const char* key, const std::string& value, std::initializer_list<std::string_view> allowed) {
+  const std::vector<std::string_view> names(allowed);
+  if (std::find(names.begin(), names.end(), value) == names.end())
+    refuse(key, unknown_name("value", value, names));
+}
+
+void between(const char* key, double value, double low, double high) {
+  if (!(value >= low && value <= high)) {
+    refuse(key, "must lie in [" + nlohmann::json(low).dump() + ", " + nlohmann::json(high).dump() + "], found " +
+                    nlohmann::json(value).dump());
+  }
+}
+
+void check_transfer(const TransferSection& transfer, int prefill_chunk) {
+  if (transfer.modes.empty()) refuse("transfer.modes", "needs at least one mode");
+  std::vector<std::string> sorted = transfer.modes;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    refuse("transfer.modes", "names '" + *twice + "' twice");
+  const auto names = codec::mode_names();
+  for (const std::string& mode : transfer.modes)
+    if (std::find(names.begin(), names.end(), mode) == names.end())
+      refuse("transfer.modes", unknown_name("mode", mode, names));
+  one_of("transfer.start", transfer.start, {"streaming", "after_prefill"});
+  one_of("transfer.centre", transfer.centre, {"mid", "mean"});
+  one_of("transfer.sigma", transfer.sigma, {"log", "linear"});
+  between("transfer.page_tokens", transfer.page_tokens, 1, 256);
+  if (transfer.chunk_tokens != 32) refuse("transfer.chunk_tokens", "only 32 is defined by the page format");
+  if (transfer.page_tokens % transfer.chunk_tokens != 0)
+    refuse("transfer.page_tokens", "must be a multiple of transfer.chunk_tokens (32)");
+  between("transfer.alpha", transfer.alpha, 0.001, 1000);
+  if (transfer.levels != 112 && transfer.levels != 120) refuse("transfer.levels", "must be 112 or 120");
+  between("transfer.sinks", transfer.sinks, 0, 255);
+  if (prefill_chunk < 1 || prefill_chunk > 65536 || prefill_chunk % transfer.page_tokens != 0)
+    refuse("engine.prefill_chunk", "must be a multiple of transfer.page_tokens (" +
+                                       std::to_string(transfer.page_tokens) + "), found " + std::to_string(prefill_chunk));
+}
+
+void check(const Config& config) {
+  one_of("model.kv_dtype", config.model.kv_dtype, {"bf16"});
+  between("roles.prefill", config.roles.prefill, 1, 65536);
+  between("roles.decode", config.roles.decode, 1, 65536);
+  check_transfer(config.transfer, config.engine.prefill_chunk);
+  one_of("link.transport", config.link.transport, {"mpi", "loop"});
+  between("link.gbps", config.link.gbps, 0, 1e6);
+  between("link.latency_us", config.link.latency_us, 0, 1e7);
+  between("link.residual_chunk_kib", config.link.residual_chunk_kib, 1, 256);
+  between("link.stall_s", config.link.stall_s, 1, 1e6);
+  between("speculation.cap", config.speculation.cap, 0, 1024);
+  if (config.speculation.temperature != 0) refuse("speculation.temperature", "only 0 (greedy) is offered by this version");
+  one_of("speculation.exactness", config.speculation.exactness, {"strict"});
+  between("engine.max_batch", config.engine.max_batch, 1, 1024);
+  one_of("engine.backend", config.engine.backend, {"cpu"});
+  between("engine.threads", config.engine.threads, 0, 4096);
+  if (config.engine.isa != "auto") (void)model::isa_from(config.engine.isa);
+  between("engine.kv_memory_gib", config.engine.kv_memory_gib, 0, 1e6);
+  between("suite.samples", config.suite.samples, 1, 1e7);
+  if (config.suite.lengths.empty()) refuse("suite.lengths", "needs at least one length");
+  for (const int length : config.suite.lengths) between("suite.lengths", length, 1, 1e7);
+  between("suite.max_tokens", config.suite.max_tokens, 0, 1e6);
+  one_of("suite.template", config.suite.chat_template, {"auto", "none"});
+  one_of("suite.truncation", config.suite.truncation, {"error", "middle", "left"});
+  if (config.output.dir.empty()) refuse("output.dir", "names no folder");
+  between("output.fsync_s", config.output.fsync_s, 0, 3600);
+  between("output.progress_s", config.output.progress_s, 0.1, 3600);
+  between("output.stop_before_end_s", config.output.stop_before_end_s, 0, 86400);
+}
+
+}  // namespace
+
+Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  Config config;
+  if (!path.empty()) {
+    try {
+      read_tree(config, path, YAML::LoadFile(path));
+    } catch (const YAML::BadFile&) {
+      refuse(path, "the config file cannot be opened");
+    } catch (const YAML::Exception& error) {
+      refuse(path, "line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
+    }
+  }
+  for (const std::string& item : overrides) {
+    const auto equals = item.find('=');
+    if (equals == std::string::npos || equals == 0) refuse("--set " + item, "expected key=value");
+    try {
+      set_key(config, "--set", item.substr(0, equals), YAML::Load(item.substr(equals + 1)));
+    } catch (const YAML::Exception& error) {
+      refuse("--set " + item, error.msg);
+    }
+  }
+  check(config);
+  return config;
+}
+
+std::string to_yaml(const Config& config) {
+  std::string text;
+  std::string_view section;
+  for (const ConfigKey& key : config_keys()) {
+    const auto dot = key.name.find('.');
+    if (key.name.substr(0, dot) != section) {
+      section = key.name.substr(0, dot);
+      text += std::string(section) + ":\n";
+    }
+    text += "  " + std::string(key.name.substr(dot + 1)) + ": " + key.print(config) + "\n";
+  }
+  return text;
+}
+
+std::string result_keys_json(const Config& config) {
+  nlohmann::json keys = nlohmann::json::object();
+  for (const ConfigKey& key : config_keys())
+    if (key.kind == KeyKind::result) keys[std::string(key.name)] = nlohmann::json::parse(key.print(config));
+  return keys.dump();
+}
+
+}  // namespace lynxkv::engine

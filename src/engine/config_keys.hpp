@@ -1,0 +1,30 @@
+// The table of all configuration keys: name, kind, how to read and to print each. One place knows them.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/config.hpp"
+
+namespace YAML {
+class Node;
+}
+
+namespace lynxkv::engine {
+
+enum class KeyKind { result, placement };
+
+struct ConfigKey {
+  std::string_view name;  // dotted
+  KeyKind kind;
+  // Takes a YAML value; throws std::invalid_argument with what was expected.
+  std::function<void(Config&, const YAML::Node&)> read;
+  // The value as JSON text (JSON scalars and lists are YAML too).
+  std::function<std::string(const Config&)> print;
+};
+
+std::span<const ConfigKey> config_keys();
+
+}  // namespace lynxkv::engine

@@ -1,0 +1,55 @@
+#include "engine/roles.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.hpp"
+
+namespace lynxkv::engine {
+namespace {
+
+bool contains(const std::vector<int>& ranks, int rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
+}  // namespace
+
+bool RoleMap::prefills(int rank) const noexcept { return contains(prefill, rank); }
+bool RoleMap::decodes(int rank) const noexcept { return contains(decode, rank); }
+
+std::string RoleMap::name_of(int rank) const {
+  const bool both = prefills(rank) && decodes(rank);
+  return both ? "prefill+decode" : prefills(rank) ? "prefill" : "decode";
+}
+
+RoleMap make_roles(const RolesSection& roles, int world_size) {
+  if (world_size == 1) return {{0}, {0}};
+  RoleMap map{roles.prefill_ranks, roles.decode_ranks};
+  const bool lists = !map.prefill.empty() || !map.decode.empty();
+  if (!lists) {
+    if (roles.prefill + roles.decode != world_size)
+      throw Error(ErrorCode::usage, "roles",
+                  std::to_string(roles.prefill) + " prefill + " + std::to_string(roles.decode) + " decode makes " +
+                      std::to_string(roles.prefill + roles.decode) + " ranks, but the job has " +
+                      std::to_string(world_size) + "; start as many ranks, or set roles.prefill and roles.decode");
+    map.prefill.resize(static_cast<std::size_t>(roles.prefill));
+    std::iota(map.prefill.begin(), map.prefill.end(), 0);
+    map.decode.resize(static_cast<std::size_t>(roles.decode));
+    std::iota(map.decode.begin(), map.decode.end(), roles.prefill);
+    return map;
+  }
+  std::sort(map.prefill.begin(), map.prefill.end());
+  std::sort(map.decode.begin(), map.decode.end());
+  for (int rank = 0; rank < world_size; ++rank)
+    if (map.prefills(rank) == map.decodes(rank))
+      throw Error(ErrorCode::usage, "roles",
+                  "rank " + std::to_string(rank) + (map.prefills(rank) ? " is in both lists" : " is in neither list") +
+                      " of the job's " + std::to_string(world_size) + " ranks");
+  if (static_cast<int>(map.prefill.size() + map.decode.size()) != world_size || map.prefill.empty() ||
+      map.decode.empty())
+    throw Error(ErrorCode::usage, "roles", "the lists name ranks that the job of " + std::to_string(world_size) +
+                                               " does not have, a rank twice, or leave a role empty");
+  return map;
+}
+
+}  // namespace lynxkv::engine

@@ -1,0 +1,17 @@
+// Signals that ask a run to stop in good order: SIGTERM, SIGINT, SIGUSR1. Installed for one object's life.
+#pragma once
+
+namespace lynxkv::engine {
+
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  // The first signal that came; 0 while none has.
+  static int received() noexcept;
+};
+
+}  // namespace lynxkv::engine
