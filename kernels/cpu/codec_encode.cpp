@@ -1,0 +1,319 @@
+// `lynx` encode over one strip of channels, for each instruction set.
+#include <limits>
+
+#include "kernels/cpu/codec_strips.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/codec_encode.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target: the helpers of each instruction set.
+#include <hwy/highway.h>
+
+#include "kernels/cpu/codec_lanes-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace lynxkv::kernels::strips::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR  // no vectors at all: pages go to the plain reference, these are never called
+int PairsPerStrip() { return std::numeric_limits<int>::max(); }
+PageOutcome StripStatistics(const EncodePage&, int) { return PageOutcome::coded; }
+void StripCodes(const EncodePage&, int) {}
+#else
+
+int PairsPerStrip() { return static_cast<int>(hn::Lanes(Words())); }
+
+// bf16 bits as integers that order like the values (-0 below +0). The map is its own inverse.
+HWY_INLINE Half ordered(Half bits) {
+  return hn::Xor(bits, hn::And(hn::BroadcastSignBit(bits), hn::Set(Halves(), 0x7fff)));
+}
+
+// Rounds toward +infinity to bf16, +0 for -0, in the upper half of each lane.
+HWY_INLINE Word range_bits(Float range) {
+  const Word bits = hn::BitCast(Words(), range);  // not negative, -0 apart
+  const Word up = hn::Add(bits, hn::Set(Words(), 0xffff));
+  return hn::And(up, hn::Set(Words(), 0x7fff0000u));
+}
+
+struct ChunkRange {
+  int first, last;  // tokens, sinks left out; empty where first >= last
+};
+HWY_INLINE ChunkRange chunk_range(const LynxLayout& layout, int chunk) {
+  const int from = chunk * layout.chunk_tokens;
+  return {HWY_MAX(from, layout.sinks), HWY_MIN(from + layout.chunk_tokens, layout.tokens)};
+}
+
+PageOutcome StripStatistics(const EncodePage& page, int first_pair) {
+  const LynxLayout& layout = *page.layout;
+  const std::size_t channels = static_cast<std::size_t>(layout.channels);
+  const std::size_t column = static_cast<std::size_t>(first_pair) * 2;
+  Half page_least = hn::Set(Halves(), 0x7fff), page_largest = hn::Set(Halves(), -0x7fff - 1);
+  for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
+    const ChunkRange range = chunk_range(layout, chunk);
+    Half least = hn::Set(Halves(), 0x7fff), largest = hn::Set(Halves(), -0x7fff - 1);
+    const Bf16* row = page.rows + static_cast<std::size_t>(range.first) * channels + column;
+    for (int token = range.first; token < range.last; ++token, row += channels) {
+      const Half x = ordered(hn::BitCast(Halves(), load_pairs(row)));
+      least = hn::Min(least, x);
+      largest = hn::Max(largest, x);
+    }
+    std::int16_t* keep = page.workspace + static_cast<std::size_t>(chunk) * 2 * channels + column;
+    hn::StoreU(least, Halves(), keep);
+    hn::StoreU(largest, Halves(), keep + channels);
+    page_least = hn::Min(page_least, least);
+    page_largest = hn::Max(page_largest, largest);
+  }
+  const bool empty = layout.sinks >= layout.tokens;
+  if (empty) page_least = page_largest = hn::Zero(Halves());
+  const auto at_least = [&](int bits) {  // some value has this magnitude or more
+    const auto above = hn::Gt(page_largest, hn::Set(Halves(), static_cast<std::int16_t>(bits - 1)));
+    const auto below = hn::Lt(page_least, hn::Set(Halves(), static_cast<std::int16_t>(-bits)));
+    return !hn::AllFalse(Halves(), hn::Or(above, below));
+  };
+  if (at_least(0x7f80)) return PageOutcome::not_finite;
+  if (at_least(0x7e80)) return PageOutcome::raw;
+
+  const Word least_bits = hn::BitCast(Words(), ordered(page_least));
+  const Word largest_bits = hn::BitCast(Words(), ordered(page_largest));
+  const Word even = range_bits(hn::Sub(even_values(largest_bits), even_values(least_bits)));
+  const Word odd = range_bits(hn::Sub(odd_values(largest_bits), odd_values(least_bits)));
+  const auto negative_zero = hn::Eq(hn::BitCast(Halves(), least_bits), hn::Set(Halves(), -0x7fff - 1));
+  const Half gmin = hn::IfThenZeroElse(negative_zero, hn::BitCast(Halves(), least_bits));
+  store_pairs(hn::BitCast(Words(), gmin), page.anchor + layout.gmin_at() + column * 2);
+  store_pairs(hn::Or(hn::ShiftRight<16>(even), odd), page.anchor + layout.gscale_at() + column * 2);
+  return PageOutcome::coded;
+}
+
+// What one half (even or odd channels) of a strip needs: the page's scale, and the chunk's scalars.
+struct HalfState {
+  Float gmin, gscale, per_gscale;
+  Float minus_mu, sg, per_sg;
+};
+
+HWY_INLINE Float reciprocal_or_zero(Float x) {
+  return hn::IfThenElseZero(hn::Gt(x, hn::Zero(Floats())), hn::Div(hn::Set(Floats(), 1.0f), x));
+}
+
+HWY_INLINE void set_scale(HalfState& half, Float gmin, Float gscale) {
+  half.gmin = gmin;
+  half.gscale = gscale;
+  half.per_gscale = reciprocal_or_zero(gscale);
+}
+
+// (x - gmin) / gscale by a true division.
+HWY_INLINE Float divided(Float x, const HalfState& half) {
+  const auto spread = hn::Gt(half.gscale, hn::Zero(Floats()));
+  return hn::IfThenElseZero(spread, hn::Div(hn::Sub(x, half.gmin), half.gscale));
+}
+
+// The same by a reciprocal and one correction. gscale has 8 significant bits, so the remainder is exact and the
+// quotient is the rounded one, as long as nothing underflows: safe_scale() says where. A quotient so small that
+// its remainder underflows (below 2^-58) stays that small, and no rule tells such values apart.
+HWY_INLINE Float corrected(Float x, const HalfState& half) {
+  const Float above = hn::Sub(x, half.gmin);
+  const Float quotient = hn::Mul(above, half.per_gscale);
+  const Float remainder = hn::NegMulAdd(quotient, half.gscale, above);
+  return hn::MulAdd(remainder, half.per_gscale, quotient);
+}
+HWY_INLINE bool safe_scale(const HalfState& half) {
+  const auto zero = hn::Eq(half.gscale, hn::Zero(Floats()));
+  const auto low = hn::Ge(half.gscale, hn::Set(Floats(), 0x1p-60f));
+  const auto high = hn::Le(half.gscale, hn::Set(Floats(), 0x1p100f));
+  return HWY_NATIVE_FMA && hn::AllTrue(Floats(), hn::Or(zero, hn::And(low, high)));
+}
+
+// The largest k in 0 .. 254 with table[k] >= s, 255 where s is 0. A guess from log2, then the table.
+HWY_INLINE Word log_scalar(Float s, const float* table) {
+  const Word bits = hn::BitCast(Words(), s);
+  const Float exponent = float_of(hn::ShiftRight<23>(bits));
+  const Float t = hn::Sub(hn::BitCast(Floats(), hn::Or(hn::And(bits, hn::Set(Words(), 0x7fffff)),
+                                                       hn::Set(Words(), 0x3f800000))),
+                          hn::Set(Floats(), 1.0f));
+  // log2(1 + t) within 0.0002, so the guess is at most one off.
+  Float log2 = hn::MulAdd(t, hn::Set(Floats(), -0.08286f), hn::Set(Floats(), 0.32188f));
+  log2 = hn::MulAdd(t, log2, hn::Set(Floats(), -0.67774f));
+  log2 = hn::MulAdd(t, log2, hn::Set(Floats(), 1.43864f));
+  log2 = hn::Mul(t, log2);
+  Float steps = hn::Mul(hn::Sub(hn::Sub(hn::Set(Floats(), 127.0f), exponent), log2), hn::Set(Floats(), 16.0f));
+  steps = hn::Min(hn::Max(steps, hn::Set(Floats(), 0.0f)), hn::Set(Floats(), 253.0f));
+  const Word guess = floor_of(steps);
+  const Float here = look_up(table, guess), next = look_up(table, hn::Add(guess, hn::Set(Words(), 1)));
+  const auto word_if = [](auto mask) { return hn::BitCast(Words(), hn::VecFromMask(Floats(), mask)); };  // -1 where set
+  Word k = hn::Sub(guess, word_if(hn::Ge(next, s)));
+  k = hn::Add(k, word_if(hn::Lt(here, s)));
+  const auto none = hn::Eq(s, hn::Zero(Floats()));
+  return hn::IfThenElse(hn::RebindMask(Words(), none), hn::Set(Words(), 255), k);
+}
+
+HWY_INLINE Word linear_scalar(Float s) {
+  return floor_of(hn::Min(hn::Ceil(hn::Mul(s, hn::Set(Floats(), 255.0f))), hn::Set(Floats(), 255.0f)));
+}
+
+struct ScalarCodes {
+  Word mu8, sg8;
+};
+
+// The chunk's centre and scalar. Dividing keeps order, so the extremes of xn are those of x.
+HWY_INLINE ScalarCodes chunk_scalars(HalfState& half, Float least, Float largest, Float sum, float count,
+                                     const LynxCoding& coding) {
+  const Float low = divided(least, half), high = divided(largest, half);
+  const Float centre = coding.centre == LynxCentre::mid ? hn::Mul(hn::Add(low, high), hn::Set(Floats(), 0.5f))
+                                                        : hn::Div(sum, hn::Set(Floats(), count));
+  const Float scaled = hn::Add(hn::Mul(centre, hn::Set(Floats(), 255.0f)), hn::Set(Floats(), 0.5f));
+  ScalarCodes codes;
+  codes.mu8 = floor_of(hn::Min(scaled, hn::Set(Floats(), 255.0f)));
+  const Float mu = hn::Div(float_of(codes.mu8), hn::Set(Floats(), 255.0f));
+  half.minus_mu = hn::Sub(hn::Zero(Floats()), mu);  // never -0: then d is never -0 either
+  const Float s = hn::Max(hn::Abs(hn::Sub(low, mu)), hn::Abs(hn::Sub(high, mu)));
+  codes.sg8 = coding.sigma == LynxSigma::log ? log_scalar(s, coding.tables.scalar) : linear_scalar(s);
+  half.sg = look_up(coding.tables.scalar, codes.sg8);
+  half.per_sg = reciprocal_or_zero(half.sg);
+  return codes;
+}
+
+// Near a tie the table decides, with the division as it is defined.
+HWY_NOINLINE Word settle(Float size, Float sg, Word guess, const LynxTables& tables) {
+  constexpr std::size_t most = HWY_MAX_BYTES / sizeof(float);
+  HWY_ALIGN float sizes[most], scalars[most];
+  HWY_ALIGN std::uint32_t m[most];
+  hn::Store(size, Floats(), sizes);
+  hn::Store(sg, Floats(), scalars);
+  hn::Store(guess, Words(), m);
+  for (std::size_t i = 0; i < hn::Lanes(Words()); ++i)
+    m[i] = static_cast<std::uint32_t>(lynx_magnitude(lynx_ratio(sizes[i], scalars[i]), tables, static_cast<int>(m[i])));
+  return hn::Load(Words(), m);
+}
+
+template <int kDegree, bool kOfLogarithm>
+HWY_INLINE Float guessed(Float u, const LynxGuess& guess, float alpha) {
+  const auto c = [&](int i) { return hn::Set(Floats(), guess.coefficient[i]); };
+  Float t = u, exponent = u;
+  if constexpr (kOfLogarithm) {
+    const Word bits = hn::BitCast(Words(), hn::MulAdd(u, hn::Set(Floats(), alpha), hn::Set(Floats(), 1.0f)));
+    exponent = hn::Sub(float_of(hn::ShiftRight<23>(bits)), hn::Set(Floats(), 127.0f));
+    const Word mantissa = hn::Or(hn::And(bits, hn::Set(Words(), 0x7fffff)), hn::Set(Words(), 0x3f800000));
+    t = hn::Sub(hn::BitCast(Floats(), mantissa), hn::Set(Floats(), 1.0f));
+  }
+  Float sum = c(kDegree);
+  for (int i = kDegree - 1; i >= 0; --i) sum = hn::MulAdd(sum, t, c(i));
+  return kOfLogarithm ? hn::Mul(hn::Add(exponent, sum), hn::Set(Floats(), guess.scale)) : sum;
+}
+
+struct Magnitudes {
+  Word m;     // in 0 .. levels
+  Word sign;  // all ones where d < 0
+};
+
+template <int kDegree, bool kOfLogarithm, bool kDivide>
+HWY_INLINE Magnitudes magnitudes(Float x, const HalfState& half, const LynxCoding& coding) {
+  const Float xn = kDivide ? divided(x, half) : corrected(x, half);
+  const Float d = hn::Add(xn, half.minus_mu);
+  const Float size = hn::Abs(d);
+  const Float guess = guessed<kDegree, kOfLogarithm>(hn::Mul(size, half.per_sg), coding.guess, coding.alpha);
+  const Float magic = hn::Set(Floats(), 12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  const Float shifted = hn::Add(guess, magic);
+  const Float off = hn::Abs(hn::Sub(guess, hn::Sub(shifted, magic)));
+  Word m = hn::And(hn::BitCast(Words(), shifted), hn::Set(Words(), 0xff));
+  const auto near_tie = hn::Gt(off, hn::Set(Floats(), 0.5f - coding.guess.near));
+  if (HWY_UNLIKELY(!hn::AllFalse(Floats(), near_tie))) m = settle(size, half.sg, m, coding.tables);
+  const Word sign = hn::BitCast(Words(), hn::BroadcastSignBit(hn::BitCast(Signed(), d)));
+  return {m, sign};
+}
+
+template <int kDegree, bool kOfLogarithm, bool kDivide>
+HWY_INLINE void code_row(Word pairs, const HalfState& even, const HalfState& odd, const LynxCoding& coding,
+                         std::byte* anchor, std::byte* residual) {
+  const Magnitudes low = magnitudes<kDegree, kOfLogarithm, kDivide>(even_values(pairs), even, coding);
+  const Magnitudes high = magnitudes<kDegree, kOfLogarithm, kDivide>(odd_values(pairs), odd, coding);
+  const Word seven = hn::Set(Words(), 7);
+  const Word a = hn::Or(hn::ShiftRight<4>(hn::Add(low.m, seven)),
+                        hn::And(hn::Add(high.m, seven), hn::Set(Words(), 0xf0)));
+  const Word flip = hn::Or(hn::And(low.sign, hn::Set(Words(), 0x0f)), hn::And(high.sign, hn::Set(Words(), 0xf0)));
+  store_bytes(hn::Xor(a, flip), anchor);
+  if (residual == nullptr) return;
+  // 16 a - m, of which only the low four bits count: -m.
+  const Word minus_low = hn::And(hn::Sub(hn::Zero(Words()), low.m), hn::Set(Words(), 0x0f));
+  const Word minus_high = hn::And(hn::ShiftLeft<4>(hn::Sub(hn::Zero(Words()), high.m)), hn::Set(Words(), 0xf0));
+  store_bytes(hn::Or(minus_low, minus_high), residual);
+}
+
+struct Sums {
+  Float even, odd;
+};
+HWY_NOINLINE Sums sums(const Bf16* row, int count, std::size_t channels, const HalfState& even, const HalfState& odd) {
+  Sums sum{hn::Zero(Floats()), hn::Zero(Floats())};
+  for (int i = 0; i < count; ++i, row += channels) {
+    const Word pairs = load_pairs(row);
+    sum.even = hn::Add(sum.even, divided(even_values(pairs), even));
+    sum.odd = hn::Add(sum.odd, divided(odd_values(pairs), odd));
+  }
+  return sum;
+}
+
+template <int kDegree, bool kOfLogarithm, bool kDivide>
+void code_chunks(const EncodePage& page, int first_pair, HalfState even, HalfState odd) {
+  const LynxLayout& layout = *page.layout;
+  const LynxCoding& coding = *page.coding;
+  const std::size_t channels = static_cast<std::size_t>(layout.channels), pairs = channels / 2;
+  const std::size_t pair = static_cast<std::size_t>(first_pair), column = pair * 2;
+  for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
+    const ChunkRange range = chunk_range(layout, chunk);
+    const std::size_t scalars_at = static_cast<std::size_t>(chunk) * channels + column;
+    ScalarCodes low{hn::Zero(Words()), hn::Zero(Words())}, high = low;
+    if (range.first < range.last) {
+      const std::int16_t* kept = page.workspace + static_cast<std::size_t>(chunk) * 2 * channels + column;
+      const Word least = hn::BitCast(Words(), ordered(hn::LoadU(Halves(), kept)));
+      const Word largest = hn::BitCast(Words(), ordered(hn::LoadU(Halves(), kept + channels)));
+      const Bf16* row = page.rows + static_cast<std::size_t>(range.first) * channels + column;
+      const int count = range.last - range.first;
+      Sums sum{hn::Zero(Floats()), hn::Zero(Floats())};
+      if (coding.centre == LynxCentre::mean) sum = sums(row, count, channels, even, odd);
+      low = chunk_scalars(even, even_values(least), even_values(largest), sum.even, static_cast<float>(count), coding);
+      high = chunk_scalars(odd, odd_values(least), odd_values(largest), sum.odd, static_cast<float>(count), coding);
+      std::size_t nibble = static_cast<std::size_t>(range.first - layout.sinks) * pairs + pair;
+      for (int i = 0; i < count; ++i, row += channels, nibble += pairs)
+        code_row<kDegree, kOfLogarithm, kDivide>(load_pairs(row), even, odd, coding,
+                                                 page.anchor + layout.nibbles_at() + nibble,
+                                                 page.residual == nullptr ? nullptr : page.residual + nibble);
+    }
+    store_byte_pairs(low.mu8, high.mu8, page.anchor + layout.mu8_at() + scalars_at);
+    store_byte_pairs(low.sg8, high.sg8, page.anchor + layout.sg8_at() + scalars_at);
+  }
+}
+
+void StripCodes(const EncodePage& page, int first_pair) {
+  const LynxLayout& layout = *page.layout;
+  const std::size_t at = static_cast<std::size_t>(first_pair) * 4;
+  const Word gmin = load_pairs(page.anchor + layout.gmin_at() + at);
+  const Word gscale = load_pairs(page.anchor + layout.gscale_at() + at);
+  HalfState even{}, odd{};
+  set_scale(even, even_values(gmin), even_values(gscale));
+  set_scale(odd, odd_values(gmin), odd_values(gscale));
+  const LynxGuess& guess = page.coding->guess;
+  if (!safe_scale(even) || !safe_scale(odd))
+    return guess.of_logarithm  ? code_chunks<7, true, true>(page, first_pair, even, odd)
+           : guess.degree == 3 ? code_chunks<3, false, true>(page, first_pair, even, odd)
+                               : code_chunks<7, false, true>(page, first_pair, even, odd);
+  if (guess.of_logarithm) return code_chunks<7, true, false>(page, first_pair, even, odd);
+  if (guess.degree == 3) return code_chunks<3, false, false>(page, first_pair, even, odd);
+  return code_chunks<7, false, false>(page, first_pair, even, odd);
+}
+#endif
+
+}  // namespace lynxkv::kernels::strips::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lynxkv::kernels::strips {
+
+HWY_EXPORT(PairsPerStrip);
+HWY_EXPORT(StripStatistics);
+HWY_EXPORT(StripCodes);
+
+int width() { return HWY_DYNAMIC_DISPATCH(PairsPerStrip)(); }
+PageOutcome statistics(const EncodePage& page, int first_pair) {
+  return HWY_DYNAMIC_DISPATCH(StripStatistics)(page, first_pair);
+}
+void codes(const EncodePage& page, int first_pair) { HWY_DYNAMIC_DISPATCH(StripCodes)(page, first_pair); }
+
+}  // namespace lynxkv::kernels::strips
+#endif
