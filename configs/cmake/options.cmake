@@ -19,10 +19,11 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2" CACHE STRING "Flags of a release build" FORCE)
 
 # Bytes must agree between back ends and machines: a multiply and an add are fused only where the source says so.
-add_compile_options(-ffp-contract=off -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+set(lynxkv_flags -ffp-contract=off -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
 if(LYNXKV_WERROR)
-  add_compile_options(-Werror)
+  list(APPEND lynxkv_flags -Werror)
 endif()
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${lynxkv_flags}>")
 if(LYNXKV_SANITIZE)
   add_compile_options(-fsanitize=${LYNXKV_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${LYNXKV_SANITIZE})
