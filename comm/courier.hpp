@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/transport.hpp"
@@ -25,14 +26,18 @@ struct LinkOptions {
   std::size_t residual_chunk_bytes = 256 * 1024;
   bool strict = false;                         // true: not even a residual that is waited for ranks with anchors
   double stall_seconds = 60;
+  double close_seconds = 10;                   // how long a closing rank stays for peers that still send to it
 };
 
-// Bytes that the caller hands over. At most the transport's max_message_bytes().
+// Bytes that the caller hands over. At most max_parcel_bytes().
 struct Parcel {
   Channel channel = Channel::control;
   int peer = -1;
   std::uint64_t request = 0;  // age: among equals the smallest goes first
   std::vector<std::byte> bytes;
+  // The receiver may get this parcel and its neighbours (same peer and channel) as one message, end to end.
+  // For small pieces that tell their own length. Data channels only.
+  bool joinable = false;
 };
 
 // What one rank has moved on one channel.
@@ -40,6 +45,9 @@ struct ChannelTotals {
   std::uint64_t sent_bytes = 0, sent_messages = 0, received_bytes = 0, received_messages = 0;
 };
 
+// The destructor brings what was sent to its receivers, tells the peers, and stays until none of them has more
+// for this rank (at most close_seconds). While an exception unwinds it does not wait: the peers are told that this
+// rank fails, and their receive() throws.
 class Courier {
  public:
   Courier(std::unique_ptr<Transport> transport, const LinkOptions& options);
@@ -50,24 +58,31 @@ class Courier {
   int rank() const noexcept;
   int size() const noexcept;
   std::size_t max_parcel_bytes() const noexcept;
+  // The size to cut large data into: several such parcels make one residual chunk, so that the wire stays busy
+  // while receipts come back, and an urgent parcel waits for a part of a chunk only.
+  std::size_t good_parcel_bytes() const noexcept;
 
-  // Queues a parcel; never blocks. Any thread. A parcel to this rank itself takes the same road.
+  // Queues a parcel; never blocks. Any thread. A parcel to this rank itself takes the same road; one to a rank
+  // that has closed is dropped.
   void send(Parcel parcel);
   // Residual parcels of `request` rank with anchors from now on (a decoder is waiting), unless strict.
   void hurry(std::uint64_t request);
-  // Drops the parcels of `request` that are not posted yet.
+  // Drops the data parcels of `request` that are not posted yet, and what hurry() said of it.
   void forget(std::uint64_t request);
   // Bytes of a channel that were given to send() and are not on the wire yet.
   std::size_t waiting_bytes(Channel channel) const;
 
   // The next message in order of delivery; false where there is none.
-  // Throws Error{transport} where the transport or a peer failed.
+  // Throws Error{transport} where the transport or a peer failed, after the last message that came before.
   bool receive(Message& out);
   // Sleeps until something was delivered, the wire took a parcel, notify() was called or time is up.
   void wait(std::chrono::microseconds at_most);
   void notify();
   // Tells the watchdog what this rank is doing, for its report, and that it is alive.
   void progress(const char* phase);
+  // This rank waits for messages that a peer owes it: from now on silence is a stall, even with nothing of its own
+  // on the way. False where it only idles.
+  void expect_messages(bool owed);
 
   // Waits until all parcels are on the wire and acknowledged. Throws Error{transport} past `deadline`.
   void flush(std::chrono::seconds deadline);
@@ -75,7 +90,8 @@ class Courier {
   // Translates a time of `peer`'s clock into this rank's (ns). Measured by sync_clocks(); 0 where unmeasured.
   std::int64_t clock_offset_ns(int peer) const;
   std::int64_t clock_error_ns(int peer) const;
-  // Round trips with every peer; each rank calls it at the same point of the program.
+  // Measures anew: round trips with every peer, which need not call it but must have a courier.
+  // Throws Error{transport} where a peer does not answer within stall_seconds.
   void sync_clocks();
 
   ChannelTotals totals(Channel channel) const;

@@ -1,0 +1,89 @@
+#include "comm/credits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace lynxkv::comm {
+namespace {
+
+constexpr std::int64_t rate_span_ns = 5'000'000'000;
+constexpr std::size_t largest_window_bytes = std::size_t{64} << 20;
+
+}  // namespace
+
+Credits::Credits(int peers, std::size_t chunk_bytes, double bytes_per_second, std::int64_t latency_ns)
+    : peers_(static_cast<std::size_t>(peers)),
+      chunk_bytes_(chunk_bytes),
+      fixed_rate_(bytes_per_second),
+      latency_ns_(latency_ns) {
+  LYNXKV_CHECK(peers > 0 && chunk_bytes > 0);
+}
+
+std::size_t Credits::window() const noexcept {
+  const double rate = fixed_rate_ > 0 ? fixed_rate_ : std::max(rate_now_, rate_before_);
+  const double product = rate * 1e-9 * static_cast<double>(round_trip_ns_ + latency_ns_);
+  const auto wanted = static_cast<std::size_t>(std::min(2 * product, static_cast<double>(largest_window_bytes)));
+  return std::max(chunk_bytes_, wanted);
+}
+
+std::size_t Credits::in_flight_bytes(int peer) const noexcept {
+  return peers_[static_cast<std::size_t>(peer)].flying_bytes;
+}
+
+void Credits::sent(int peer, std::size_t bytes, std::int64_t now_ns) {
+  // The time since the last receipt counts only while something was on the way.
+  if (in_flight_ == 0) delivered_ns_ = now_ns;
+  Peer& to = peers_[static_cast<std::size_t>(peer)];
+  to.flying.push_back({bytes, delivered_bytes_, delivered_ns_});
+  to.flying_bytes += bytes;
+  in_flight_ += bytes;
+}
+
+Result<void> Credits::acknowledged(int peer, std::uint64_t count, std::int64_t now_ns) {
+  Peer& from = peers_[static_cast<std::size_t>(peer)];
+  const std::uint64_t most = from.acknowledged + from.flying.size();
+  if (count < from.acknowledged || count > most)
+    return Error(ErrorCode::transport, fmt::format("rank {}", peer),
+                 fmt::format("acknowledged {} residual messages; between {} and {} were possible", count,
+                             from.acknowledged, most));
+  while (from.acknowledged < count) {
+    const Sent sent = from.flying.front();
+    from.flying.pop_front();
+    from.flying_bytes -= sent.bytes;
+    in_flight_ -= sent.bytes;
+    delivered_bytes_ += sent.bytes;
+    ++from.acknowledged;
+    if (from.acknowledged == count) note_rate(sent, now_ns);
+  }
+  delivered_ns_ = now_ns;
+  return {};
+}
+
+void Credits::note_rate(const Sent& sent, std::int64_t now_ns) noexcept {
+  const std::int64_t span = now_ns - sent.delivered_ns;
+  if (span <= 0) return;
+  if (now_ns - span_began_ns_ > rate_span_ns) {
+    rate_before_ = rate_now_;
+    rate_now_ = 0;
+    span_began_ns_ = now_ns;
+  }
+  const double rate = static_cast<double>(delivered_bytes_ - sent.delivered_bytes) * 1e9 / static_cast<double>(span);
+  rate_now_ = std::max(rate_now_, rate);
+}
+
+void Credits::round_trip(std::int64_t ns) noexcept {
+  if (ns > 0 && (round_trip_ns_ == 0 || ns < round_trip_ns_)) round_trip_ns_ = ns;
+}
+
+void Credits::drop_peer(int peer) {
+  Peer& gone = peers_[static_cast<std::size_t>(peer)];
+  in_flight_ -= gone.flying_bytes;
+  gone.acknowledged += gone.flying.size();
+  gone.flying.clear();
+  gone.flying_bytes = 0;
+}
+
+}  // namespace lynxkv::comm

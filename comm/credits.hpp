@@ -1,0 +1,64 @@
+// Credits: how many residual bytes of this rank may be on the way at a time, over all peers: the larger of one
+// chunk and twice the bandwidth-delay product (twice, so that the estimate can grow to what the link gives).
+// An urgent page therefore waits for about one chunk at most, and the wire stays busy while receipts come back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace lynxkv::comm {
+
+class Credits {
+ public:
+  // `bytes_per_second`: of an emulated link, which is known; 0 where the rate is to be measured.
+  // `latency_ns`: emulated, beside the round trip of small messages that is measured.
+  Credits(int peers, std::size_t chunk_bytes, double bytes_per_second, std::int64_t latency_ns);
+
+  // Whether `bytes` more may leave. A message larger than the window leaves alone.
+  bool fits(std::size_t bytes) const noexcept { return in_flight_ == 0 || in_flight_ + bytes <= window(); }
+  std::size_t window() const noexcept;
+  std::size_t in_flight_bytes() const noexcept { return in_flight_; }
+  std::size_t in_flight_bytes(int peer) const noexcept;
+  // When the last receipt came: what waited for credit was free to go from then on.
+  std::int64_t last_receipt_ns() const noexcept { return delivered_ns_; }
+
+  void sent(int peer, std::size_t bytes, std::int64_t now_ns);
+  // `peer` has received `count` messages in all. Error{transport} for more than were sent, or fewer than before.
+  Result<void> acknowledged(int peer, std::uint64_t count, std::int64_t now_ns);
+  // A round trip of a small message, unslowed by data.
+  void round_trip(std::int64_t ns) noexcept;
+  bool knows_round_trip() const noexcept { return round_trip_ns_ > 0; }
+  // The peer has closed: nothing of it is waited for any more.
+  void drop_peer(int peer);
+
+ private:
+  struct Sent {
+    std::size_t bytes;
+    std::uint64_t delivered_bytes;  // in all, when this was sent
+    std::int64_t delivered_ns;
+  };
+  struct Peer {
+    std::deque<Sent> flying;
+    std::size_t flying_bytes = 0;
+    std::uint64_t acknowledged = 0;
+  };
+  void note_rate(const Sent& sent, std::int64_t now_ns) noexcept;
+
+  std::vector<Peer> peers_;
+  std::size_t chunk_bytes_;
+  double fixed_rate_;
+  std::int64_t latency_ns_;
+  std::size_t in_flight_ = 0;
+  std::uint64_t delivered_bytes_ = 0;
+  std::int64_t delivered_ns_ = 0;
+  std::int64_t round_trip_ns_ = 0;
+  // The highest rate seen in this span of time and in the one before it, bytes per second.
+  double rate_now_ = 0, rate_before_ = 0;
+  std::int64_t span_began_ns_ = 0;
+};
+
+}  // namespace lynxkv::comm

@@ -1,0 +1,220 @@
+#include "comm/progress_loop.hpp"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace lynxkv::comm {
+namespace {
+
+// Posted anchors that are not through yet. The rest stays in the queue, where an older request can still pass.
+constexpr std::size_t anchor_window_bytes = std::size_t{1} << 20;
+// Naps between tests. Waking up takes some tens of microseconds more, and the sum stays below 100.
+constexpr std::int64_t short_nap_ns = 20'000;
+constexpr std::int64_t long_nap_ns = 60'000;
+constexpr std::int64_t active_span_ns = 2'000'000;
+constexpr std::int64_t probe_interval_ns = 50'000'000;
+
+}  // namespace
+
+std::size_t good_parcel_bytes(const LinkOptions& options, std::size_t max_message_bytes) noexcept {
+  // A quarter of a chunk, less a little: at 256 KiB the whole message then stays below the 64 KiB from which
+  // Open MPI's TCP path asks the receiver first, which would cost a round trip between two sleeping threads.
+  const std::size_t chunk = std::max<std::size_t>(options.residual_chunk_bytes, 4096);
+  return std::min(chunk / 4 - chunk / 256, max_message_bytes);
+}
+
+ProgressLoop::ProgressLoop(Transport& transport, const LinkOptions& options, Shared& shared)
+    : transport_(transport),
+      options_(options),
+      shared_(shared),
+      pacing_(options.gbps, options.latency_us),
+      credits_(transport.size(), options.residual_chunk_bytes, pacing_.bytes_per_second(), pacing_.latency_ns()),
+      watchdog_(options.stall_seconds, transport.size(), now_ns()),
+      peers_(static_cast<std::size_t>(transport.size())) {}
+
+void ProgressLoop::run() noexcept {
+  // The default slack of 50 us would double every nap.
+  prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+  try {
+    while (!may_leave())
+      if (!step()) sleep();
+  } catch (const Error& error) {
+    fail(error);
+  } catch (const std::exception& error) {
+    fail(Error(ErrorCode::transport, "progress thread of rank " + std::to_string(transport_.rank()), error.what()));
+  }
+}
+
+void ProgressLoop::fail(Error error) {
+  const std::lock_guard lock(shared_.mutex);
+  if (!shared_.failure) shared_.failure = std::move(error);
+  shared_.for_user.notify_all();
+}
+
+bool ProgressLoop::step() {
+  now_ns_ = now_ns();
+  bool moved = take_arrivals();
+  moved |= deliver_due();
+  moved |= send_receipts();
+  moved |= finish_posted();
+  moved |= post_departed();
+  moved |= post_waiting();
+  send_pings();
+  answer_closed_peers();
+  share_unfinished();
+  watch();
+  if (moved) active_ns_ = now_ns_;
+  return moved;
+}
+
+void ProgressLoop::sleep() {
+  if (now_ns_ < hot_until_ns_) {
+    std::this_thread::yield();
+    return;
+  }
+  const bool active = now_ns_ - active_ns_ < active_span_ns || !posted_.empty();
+  std::int64_t nap_ns = active ? short_nap_ns : long_nap_ns;
+  const std::int64_t now = now_ns();
+  if (!departing_.empty()) nap_ns = std::min(nap_ns, departing_.front().depart_ns - now);
+  if (!arriving_.empty()) nap_ns = std::min(nap_ns, arriving_.front().due_ns - now);
+  if (nap_ns <= 0) return;
+  std::unique_lock lock(shared_.mutex);
+  shared_.for_progress.wait_for(lock, std::chrono::nanoseconds(nap_ns), [&] { return shared_.wake; });
+  shared_.wake = false;
+}
+
+void ProgressLoop::post(Channel channel, int to, std::vector<std::byte> bytes) {
+  Posted posted{0, channel, to, std::move(bytes)};
+  posted.ticket = transport_.post(channel, to, posted.bytes);
+  Peer& target = peer(to);
+  ++target.posted;
+  ++target.sequence[static_cast<int>(channel)];
+  if (channel == Channel::anchor) posted_anchor_bytes_ += posted.bytes.size();
+  watchdog_.moved(to, now_ns_);
+  posted_.push_back(std::move(posted));
+}
+
+void ProgressLoop::post_frame(int to, FrameType type, std::uint64_t value, std::int64_t time) {
+  post(Channel::control, to, to_bytes({type, value, time}));
+}
+
+bool ProgressLoop::finish_posted() {
+  const auto through = [&](const Posted& posted) {
+    if (!transport_.test(posted.ticket)) return false;
+    --peer(posted.peer).posted;
+    if (posted.channel == Channel::anchor) posted_anchor_bytes_ -= posted.bytes.size();
+    watchdog_.moved(posted.peer, now_ns_);
+    return true;
+  };
+  return std::erase_if(posted_, through) > 0;
+}
+
+bool ProgressLoop::post_waiting() {
+  bool moved = false;
+  std::vector<Parcel> control;
+  {
+    const std::lock_guard lock(shared_.mutex);
+    while (auto entry = shared_.queue.pop_control()) {
+      ChannelTotals& totals = shared_.totals[static_cast<int>(Channel::control)];
+      totals.sent_bytes += entry->parcel.bytes.size() - 1;
+      ++totals.sent_messages;
+      control.push_back(std::move(entry->parcel));
+    }
+    if (!control.empty()) shared_.unfinished = shared_.wire_moved = true;
+  }
+  for (Parcel& parcel : control) {
+    post(Channel::control, parcel.peer, std::move(parcel.bytes));
+    moved = true;
+  }
+  while (!pacing_.limits_rate() || pacing_.send_free_ns() <= now_ns_) {
+    auto entry = next_data();
+    if (!entry) break;
+    moved = true;
+    const std::size_t bytes = entry->parcel.bytes.size();
+    if (entry->parcel.channel == Channel::residual) credits_.sent(entry->parcel.peer, bytes, now_ns_);
+    if (!pacing_.limits_rate()) {
+      post(entry->parcel.channel, entry->parcel.peer, std::move(entry->parcel.bytes));
+      continue;
+    }
+    // This thread may look a moment after the wire became free; a real wire would not have waited for it.
+    std::int64_t ready_ns = entry->queued_ns;
+    if (entry->parcel.channel == Channel::residual && credit_blocked_)
+      ready_ns = std::max(ready_ns, credits_.last_receipt_ns());
+    const std::int64_t depart_ns = pacing_.departure(ready_ns, bytes);
+    departing_.push_back({std::move(*entry), depart_ns});
+    post_departed();
+  }
+  if (moved) shared_.for_user.notify_all();
+  return moved;
+}
+
+std::optional<SendQueue::Entry> ProgressLoop::next_data() {
+  SendQueue::Room room;
+  room.anchor = posted_anchor_bytes_ < anchor_window_bytes;
+  room.anchor_flying = posted_anchor_bytes_ > 0;
+  bool refused = false;
+  room.residual = [&](std::size_t bytes) {
+    const bool fits = credits_.fits(bytes);
+    refused |= !fits;
+    return fits;
+  };
+  const std::lock_guard lock(shared_.mutex);
+  auto entry = shared_.queue.pop_data(room);
+  if (!entry) {
+    credit_blocked_ = refused;
+    return entry;
+  }
+  ChannelTotals& totals = shared_.totals[static_cast<int>(entry->parcel.channel)];
+  totals.sent_bytes += entry->parcel.bytes.size();
+  ++totals.sent_messages;
+  shared_.unfinished = shared_.wire_moved = true;
+  return entry;
+}
+
+bool ProgressLoop::post_departed() {
+  bool moved = false;
+  while (!departing_.empty() && departing_.front().depart_ns <= now_ns_) {
+    Parcel& parcel = departing_.front().entry.parcel;
+    if (!peer(parcel.peer).closed) post(parcel.channel, parcel.peer, std::move(parcel.bytes));
+    departing_.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+void ProgressLoop::send_pings() {
+  std::vector<int> wanted;
+  {
+    const std::lock_guard lock(shared_.mutex);
+    const auto& left = shared_.sync_left;
+    if (std::any_of(left.begin(), left.end(), [](int rounds) { return rounds > 0; })) wanted = left;
+  }
+  if (wanted.empty() && credits_.in_flight_bytes() == 0) return;
+  for (int to = 0; to < transport_.size(); ++to) {
+    Peer& target = peer(to);
+    if (target.ping_flying || target.closed) continue;
+    const bool counts = !wanted.empty() && wanted[static_cast<std::size_t>(to)] > 0;
+    const bool probe = credits_.in_flight_bytes(to) > 0 && now_ns_ - target.probed_ns > probe_interval_ns;
+    if (!counts && !probe) continue;
+    target.ping_flying = true;
+    target.ping_counts = counts;
+    target.probed_ns = now_ns_;
+    if (counts) hot_until_ns_ = now_ns_ + active_span_ns;
+    post_frame(to, FrameType::ping, static_cast<std::uint64_t>(now_ns()), counts ? 1 : 0);
+  }
+}
+
+void ProgressLoop::share_unfinished() {
+  const bool unfinished = !posted_.empty() || !departing_.empty() || credits_.in_flight_bytes() > 0;
+  const std::lock_guard lock(shared_.mutex);
+  if (shared_.unfinished && !unfinished && shared_.queue.empty()) shared_.for_user.notify_all();
+  shared_.unfinished = unfinished;
+}
+
+}  // namespace lynxkv::comm

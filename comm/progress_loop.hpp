@@ -1,0 +1,139 @@
+// ProgressLoop: the body of a courier's progress thread, the only caller of the transport. What it shares with
+// the callers' threads is in Shared, under one mutex; the transport is never called with that mutex held.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/clock_offset.hpp"
+#include "comm/courier.hpp"
+#include "comm/courier_frames.hpp"
+#include "comm/credits.hpp"
+#include "comm/pacing.hpp"
+#include "comm/send_queue.hpp"
+#include "comm/watchdog.hpp"
+
+namespace lynxkv::comm {
+
+std::size_t good_parcel_bytes(const LinkOptions& options, std::size_t max_message_bytes) noexcept;
+
+struct Shared {
+  Shared(const LinkOptions& options, std::size_t join_bytes, int peers)
+      : queue(options.strict, join_bytes), clocks(static_cast<std::size_t>(peers)), sync_left(clocks.size(), 0),
+        closed(clocks.size(), false) {}
+
+  mutable std::mutex mutex;
+  std::condition_variable for_progress, for_user;
+  SendQueue queue;
+  std::deque<Message> inbox;
+  ChannelTotals totals[channel_count];
+  std::optional<Error> failure;
+  bool wake = false;        // the progress thread has something to look at
+  bool notified = false;    // by notify()
+  bool wire_moved = false;  // the wire took a parcel since the last wait()
+  bool unfinished = false;  // something taken from the queue is not through, or not acknowledged
+  std::string phase = "start";
+  std::int64_t stepped_ns = 0;
+  bool expecting = false;
+  std::vector<ClockOffset> clocks;  // by peer
+  std::vector<int> sync_left;       // round trips still wanted, by peer
+  std::vector<bool> closed;         // by peer: nothing is sent to it any more
+  bool closing = false;             // the courier's destructor has begun
+  bool failing = false;             // and an exception is unwinding
+};
+
+class ProgressLoop {
+ public:
+  ProgressLoop(Transport& transport, const LinkOptions& options, Shared& shared);
+  // Until the courier has closed, or the transport failed (then shared.failure is set).
+  void run() noexcept;
+
+ private:
+  struct Posted {
+    Ticket ticket;
+    Channel channel;
+    int peer;
+    std::vector<std::byte> bytes;
+  };
+  struct Departing {  // on the emulated wire
+    SendQueue::Entry entry;
+    std::int64_t depart_ns;
+  };
+  struct Arriving {  // on the emulated wire of this end
+    Message message;
+    std::int64_t due_ns;
+  };
+  struct Peer {
+    std::uint64_t residual_received = 0;
+    bool receipt_due = false;
+    bool ping_flying = false;
+    bool ping_counts = false;     // it belongs to sync_clocks()
+    std::int64_t probed_ns = 0;
+    std::size_t posted = 0;       // not through yet
+    std::uint64_t sequence[channel_count] = {};  // messages posted, by channel
+    bool closed = false;          // said closing
+    bool said_bye = false;        // said bye
+    bool bye_sent = false;
+  };
+  enum class Closing { no, draining, leaving };
+
+  bool step();
+  void sleep();
+  // Arrivals (progress_arrivals.cpp).
+  bool take_arrivals();
+  void take_control(Message message);
+  void take_frame(int peer, const CourierFrame& frame);
+  void peer_closing(int peer, bool failed);
+  bool deliver_due();
+  void deliver(Message message);
+  bool send_receipts();
+  // Departures.
+  bool finish_posted();
+  bool post_waiting();
+  bool post_departed();
+  std::optional<SendQueue::Entry> next_data();
+  void post(Channel channel, int peer, std::vector<std::byte> bytes);
+  void post_frame(int peer, FrameType type, std::uint64_t value = 0, std::int64_t time = 0);
+  void send_pings();
+  // The end.
+  bool may_leave();
+  void say_closing(bool failed);
+  void answer_closed_peers();
+  void share_unfinished();
+  void watch();
+  void report_stall(int peer);
+  void log_state(const std::string& phase) const;
+  void fail(Error error);
+
+  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  const Peer& peer(int rank) const { return peers_[static_cast<std::size_t>(rank)]; }
+  bool flying_to(int rank) const { return peer(rank).posted > 0 || credits_.in_flight_bytes(rank) > 0; }
+
+  Transport& transport_;
+  LinkOptions options_;
+  Shared& shared_;
+  Pacing pacing_;
+  Credits credits_;
+  Watchdog watchdog_;
+  std::vector<Peer> peers_;
+  std::vector<Posted> posted_;
+  std::deque<Departing> departing_;
+  std::deque<Arriving> arriving_;
+  std::size_t posted_anchor_bytes_ = 0;
+  bool credit_blocked_ = false;
+  std::int64_t now_ns_ = 0;         // of this step
+  std::int64_t active_ns_ = 0;      // when the last step did something
+  std::int64_t hot_until_ns_ = 0;   // no sleep before: clocks are being compared
+  std::int64_t watched_ns_ = 0;
+  Closing closing_ = Closing::no;
+  std::int64_t leave_at_ns_ = 0;
+};
+
+}  // namespace lynxkv::comm
