@@ -7,7 +7,7 @@
 #include "model/config.hpp"
 #include "model/gguf.hpp"
 #include "model/model_formats.hpp"
-#include "model/tokenizer.hpp"
+#include "model/tokenizer_bytelevel.hpp"
 #include "model/weights.hpp"
 
 namespace lynxkv::model {
@@ -71,6 +71,10 @@ ModelFile open_gguf(const std::string& path) {
   const Gguf file(files[0].bytes(), path);
   ModelFile model;
   model.config = config_from_gguf(file);
+  model.tokenizer = tokenizer_from_gguf(file, model.tokenizer_problem);
+  if (model.tokenizer && model.tokenizer->vocabulary_size() != model.config.vocab)
+    throw file.error("expected as many tokens as rows in 'token_embd.weight', found " +
+                     std::to_string(model.tokenizer->vocabulary_size()) + " and " + std::to_string(model.config.vocab));
   Hash64 hash;
   add_identity(hash, files[0].bytes(), file.data_start());
   model.content_hash = hash.digest();
