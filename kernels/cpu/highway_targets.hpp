@@ -1,0 +1,7 @@
+// Which CPU generations the Highway kernels are built for: AVX2 and AVX-512 (and each architecture's baseline);
+// those between gain nothing here and cost build time. Included before hwy/foreach_target.h.
+#pragma once
+
+#if defined(__x86_64__)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#endif
