@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""What a user may get wrong: one line on stderr, the documented exit code, no partial result taken for whole."""
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(__file__))
+import job  # noqa: E402
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, done, code, *parts):
+        self.assertEqual(done.returncode, code, done.stderr)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("lynxkv:")]
+        self.assertEqual(len(lines), 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, lines[0])
+
+    def test_an_unknown_command_names_the_nearest(self):
+        self.refused(job.call("rum"), 2, "did you mean 'run'")
+
+    def test_an_unknown_option_names_the_nearest(self):
+        self.refused(job.call("run", "--dryrun"), 2, "did you mean '--dry-run'")
+
+    def test_an_unknown_key_names_the_nearest(self):
+        self.refused(job.call("run", "--set", "transfer.mode=lynx"), 2, "did you mean 'transfer.modes'")
+
+    def test_a_model_that_is_not_there(self):
+        with job.OutputFolder() as out:
+            self.refused(job.run(out, model__path="/nonexistent.gguf"), 3, "/nonexistent.gguf")
+            self.assertFalse((out / "results.h5").exists())
+
+    def test_an_empty_model_file(self):
+        with job.OutputFolder() as out:
+            out.mkdir(parents=True)
+            empty = out / "empty.gguf"
+            empty.touch()
+            self.refused(job.run(out / "o", model__path=empty), 3, "empty.gguf")
+
+    def test_a_truncated_model_file(self):
+        with job.OutputFolder() as out:
+            out.mkdir(parents=True)
+            cut = out / "cut.gguf"
+            with open(job.MODEL, "rb") as whole:
+                cut.write_bytes(whole.read(5_000_000))
+            self.refused(job.run(out / "o", model__path=cut), 3, "cut.gguf")
+
+    def test_a_prompt_longer_than_the_context_is_refused_and_not_shortened(self):
+        with job.OutputFolder() as out:
+            self.refused(job.run(out, suite__lengths="[9000]", suite__samples="1"), 3, "context is 8192", "suite.truncation")
+
+    def test_an_output_folder_that_cannot_be_written(self):
+        self.refused(job.run(pathlib.Path("/proc/lynxkv-out")), 2, "/proc/lynxkv-out")
+
+    def test_ranks_that_do_not_match_the_roles(self):
+        with job.OutputFolder() as out:
+            self.refused(job.run(out, ranks=3), 2, "roles", "3 ranks")
+
+    def test_ranks_with_different_configs_name_the_ranks(self):
+        with job.OutputFolder() as out:
+            one = job.run_arguments(out, {})
+            other = job.run_arguments(out, {"transfer.sinks": "0"})
+            mpirun = ["mpirun", "--bind-to", "none", "--oversubscribe"]
+            done = subprocess.run(mpirun + ["-n", "1", job.LYNXKV, *one, ":", "-n", "1", job.LYNXKV, *other],
+                                  capture_output=True, text=True, timeout=120, env=job.environment())
+            self.refused(done, 2, "config", "rank 0", "rank 1", "sinks")
+
+    def test_a_launcher_without_pmi_is_told_from_a_lone_run(self):
+        with job.OutputFolder() as out:
+            arguments = job.run_arguments(out, {})
+            done = job.call(*arguments, SLURM_STEP_NUM_TASKS="2", SLURM_JOB_ID="1", SLURM_STEP_ID="0", SLURM_PROCID="1")
+            self.refused(done, 2, "srun")
+
+    def test_a_dry_run_prints_the_whole_config_and_reads_no_model(self):
+        done = job.call("run", "--dry-run", "--set", "link.gbps=0.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("gbps: 0.5", done.stdout)
+        self.assertIn("prefill+decode", done.stdout)
+
+
+class Doctor(unittest.TestCase):
+    def test_finds_a_job_of_two_ranks_fit(self):
+        with job.OutputFolder() as out:
+            done = job.call("doctor", "--out", str(out), "--set", f"model.path={job.MODEL}", "--set", "suite.samples=1", ranks=2)
+            self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+            self.assertIn("every pair of ranks reached each other", done.stdout)
+
+    def test_names_an_output_folder_that_cannot_be_written(self):
+        done = job.call("doctor", "--out", "/proc/lynxkv-out")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("PROBLEM", done.stdout)
+
+
+if __name__ == "__main__":
+    if not job.MODEL:
+        print("SKIPPED: LYNXKV_TEST_MODEL names no model (jobs/fetch-model.sh)")
+        sys.exit(77)
+    unittest.main(verbosity=2)
