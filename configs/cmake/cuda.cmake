@@ -16,9 +16,14 @@ if(NOT LYNXKV_CUDA STREQUAL "OFF")
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(lynxkv_has_cuda TRUE)
-    # This CMake does not know C++20 for newer toolkits, so the flag is given by hand.
+    # CMake 3.25 does not know that newer toolkits take C++20.
+    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
     # --fmad=false: bytes agree with the CPU's, see options.cmake.
-    string(APPEND CMAKE_CUDA_FLAGS " -std=c++20 --fmad=false --expt-relaxed-constexpr")
+    string(APPEND CMAKE_CUDA_FLAGS " --fmad=false --expt-relaxed-constexpr")
     if(CMAKE_CUDA_COMPILER_LAUNCHER STREQUAL "" AND LYNXKV_CCACHE)
       set(CMAKE_CUDA_COMPILER_LAUNCHER "${LYNXKV_CCACHE}")
     endif()
