@@ -14,14 +14,18 @@ namespace lynxkv::results {
 struct Hdf5Meta {
   bool complete = false;    // every planned sample is in
   std::string config_yaml;  // full effective config
-  std::string facts_json;   // versions, hashes, seeds, placement, Slurm ids, restart count
+  std::string facts_json;   // versions, hashes, seeds, placement, Slurm ids, restart count; an object, whose
+                            // entries become attributes of the root
 };
 
-// Writes `path`.tmp, closes, fsyncs, renames, fsyncs the folder. Rows are sorted by suite, task, length, line
-// and mode. Throws Error{incomplete} where the disk is full.
+constexpr const char* hdf5_file_name = "results.h5";
+
+// Puts the file at `path` whole or not at all. Rows are sorted by suite, task, length, line and mode. Throws
+// Error{incomplete} where the disk is full, Error{usage} where the folder cannot be written.
 void write_hdf5(const std::string& path, const std::vector<Row>& rows, const Hdf5Meta& meta);
 
 // Reads the rows back. Error{bad_data} for a file that is not ours or not whole.
 Result<std::vector<Row>> read_hdf5(const std::string& path);
+Result<Hdf5Meta> read_hdf5_meta(const std::string& path);
 
 }  // namespace lynxkv::results
