@@ -20,6 +20,9 @@ enum class PageOutcome {
   not_finite,  // a NaN or an infinity, sinks included; the payloads are undefined
 };
 
+// What `count` values call for. No alignment is needed.
+PageOutcome page_outcome(const Bf16* values, std::size_t count);
+
 // Where the parts of one page tensor's two payloads lie. Little-endian, no padding:
 //   anchor:   sinks bf16[sinks][channels], gmin bf16[channels], gscale bf16[channels],
 //             mu8 u8[chunks][channels], sg8 u8[chunks][channels], nibbles u8[tokens - sinks][channels / 2]
@@ -73,7 +76,7 @@ LynxCoding make_lynx_coding(float alpha, int levels, LynxCentre centre, LynxSigm
 PageOutcome lynx_encode(const Bf16* rows, const LynxLayout& layout, const LynxCoding& coding, std::byte* anchor,
                         std::byte* residual, std::int16_t* workspace);
 
-// False, with nothing written, where a page scalar (gmin, gscale) or a sink is not finite.
+// Whether every page scalar (gmin, gscale) and sink is finite. A decoder refuses what no encoder writes.
 bool lynx_scalars_are_finite(const std::byte* anchor, const LynxLayout& layout);
 
 // rows: [tokens][channels], written whole. The payloads have the layout's sizes and finite scalars.
@@ -111,8 +114,13 @@ struct UniformLayout {
   std::size_t payload_bytes() const { return codes_at() + (bits == 8 ? values() : values() / 2); }
 };
 PageOutcome uniform_encode(const Bf16* rows, const UniformLayout& layout, std::byte* payload);
-// False, with nothing written, where a lo or a step is not finite.
-bool uniform_decode(const std::byte* payload, const UniformLayout& layout, Bf16* rows);
+bool uniform_scalars_are_finite(const std::byte* payload, const UniformLayout& layout);
+void uniform_decode(const std::byte* payload, const UniformLayout& layout, Bf16* rows);
+
+namespace reference {
+PageOutcome uniform_encode(const Bf16* rows, const UniformLayout& layout, std::byte* payload);
+void uniform_decode(const std::byte* payload, const UniformLayout& layout, Bf16* rows);
+}  // namespace reference
 
 // Instruction sets that the vector kernels were compiled for and this CPU has, best first.
 std::vector<std::string> codec_targets();

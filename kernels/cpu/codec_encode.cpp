@@ -22,18 +22,6 @@ void StripCodes(const EncodePage&, int) {}
 
 int PairsPerStrip() { return static_cast<int>(hn::Lanes(Words())); }
 
-// bf16 bits as integers that order like the values (-0 below +0). The map is its own inverse.
-HWY_INLINE Half ordered(Half bits) {
-  return hn::Xor(bits, hn::And(hn::BroadcastSignBit(bits), hn::Set(Halves(), 0x7fff)));
-}
-
-// Rounds toward +infinity to bf16, +0 for -0, in the upper half of each lane.
-HWY_INLINE Word range_bits(Float range) {
-  const Word bits = hn::BitCast(Words(), range);  // not negative, -0 apart
-  const Word up = hn::Add(bits, hn::Set(Words(), 0xffff));
-  return hn::And(up, hn::Set(Words(), 0x7fff0000u));
-}
-
 struct ChunkRange {
   int first, last;  // tokens, sinks left out; empty where first >= last
 };
@@ -76,9 +64,7 @@ PageOutcome StripStatistics(const EncodePage& page, int first_pair) {
   const Word largest_bits = hn::BitCast(Words(), ordered(page_largest));
   const Word even = range_bits(hn::Sub(even_values(largest_bits), even_values(least_bits)));
   const Word odd = range_bits(hn::Sub(odd_values(largest_bits), odd_values(least_bits)));
-  const auto negative_zero = hn::Eq(hn::BitCast(Halves(), least_bits), hn::Set(Halves(), -0x7fff - 1));
-  const Half gmin = hn::IfThenZeroElse(negative_zero, hn::BitCast(Halves(), least_bits));
-  store_pairs(hn::BitCast(Words(), gmin), page.anchor + layout.gmin_at() + column * 2);
+  store_pairs(without_negative_zeros(least_bits), page.anchor + layout.gmin_at() + column * 2);
   store_pairs(hn::Or(hn::ShiftRight<16>(even), odd), page.anchor + layout.gscale_at() + column * 2);
   return PageOutcome::coded;
 }

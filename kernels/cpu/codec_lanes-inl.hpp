@@ -72,6 +72,24 @@ HWY_INLINE Word to_pairs(Float even, Float odd) {
   return hn::Or(hn::ShiftRight<16>(rounded_bits(even)), hn::And(rounded_bits(odd), hn::Set(Words(), 0xffff0000u)));
 }
 
+// bf16 bits as integers that order like the values (-0 below +0). The map is its own inverse.
+HWY_INLINE Half ordered(Half bits) {
+  return hn::Xor(bits, hn::And(hn::BroadcastSignBit(bits), hn::Set(Halves(), 0x7fff)));
+}
+
+// Rounds toward +infinity to bf16, +0 for -0, in the upper half of each lane.
+HWY_INLINE Word range_bits(Float range) {
+  const Word bits = hn::BitCast(Words(), range);  // not negative, -0 apart
+  const Word up = hn::Add(bits, hn::Set(Words(), 0xffff));
+  return hn::And(up, hn::Set(Words(), 0x7fff0000u));
+}
+
+// +0 for -0 in either half.
+HWY_INLINE Word without_negative_zeros(Word pairs) {
+  const Half bits = hn::BitCast(Halves(), pairs);
+  return hn::BitCast(Words(), hn::IfThenZeroElse(hn::Eq(bits, hn::Set(Halves(), -0x7fff - 1)), bits));
+}
+
 HWY_INLINE Float float_of(Word small) { return hn::ConvertTo(Floats(), hn::BitCast(Signed(), small)); }
 HWY_INLINE Word floor_of(Float not_negative) {
   return hn::BitCast(Words(), hn::ConvertTo(Signed(), not_negative));

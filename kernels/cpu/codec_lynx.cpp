@@ -22,23 +22,13 @@ void for_strips(int pairs, int width, Body body) {
   });
 }
 
-bool not_finite(const std::byte* values, std::size_t count) {
-  bool found = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    Bf16 x;
-    std::memcpy(&x, values + 2 * i, sizeof x);
-    found |= !is_finite(x);
-  }
-  return found;
-}
-
 }  // namespace
 
 PageOutcome lynx_encode(const Bf16* rows, const LynxLayout& layout, const LynxCoding& coding, std::byte* anchor,
                         std::byte* residual, std::int16_t* workspace) {
   const int pairs = layout.channels / 2, width = strips::width();
   if (pairs < width) return reference::lynx_encode(rows, layout, coding, anchor, residual);
-  if (not_finite(reinterpret_cast<const std::byte*>(rows), layout.gmin_at() / 2)) return PageOutcome::not_finite;
+  if (page_outcome(rows, layout.gmin_at() / 2) == PageOutcome::not_finite) return PageOutcome::not_finite;
   const strips::EncodePage page{rows, &layout, &coding, anchor, residual, workspace};
   std::atomic<int> worst{static_cast<int>(PageOutcome::coded)};
   for_strips(pairs, width, [&](int first_pair) {
@@ -54,7 +44,7 @@ PageOutcome lynx_encode(const Bf16* rows, const LynxLayout& layout, const LynxCo
 }
 
 bool lynx_scalars_are_finite(const std::byte* anchor, const LynxLayout& layout) {
-  return !not_finite(anchor, layout.mu8_at() / 2);
+  return page_outcome(reinterpret_cast<const Bf16*>(anchor), layout.mu8_at() / 2) != PageOutcome::not_finite;
 }
 
 void lynx_decode_draft(const std::byte* anchor, const LynxLayout& layout, const LynxCoding& coding, Bf16* rows) {

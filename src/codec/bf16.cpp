@@ -1,5 +1,6 @@
 // `bf16`: the values themselves, one stream.
 #include "codec/shape.hpp"
+#include "kernels/codec.hpp"
 
 namespace lynxkv::codec {
 namespace {
@@ -18,9 +19,7 @@ class PlainBf16 final : public Codec {
   Result<void> encode(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
     if (auto checked = check_shape(shape); !checked) return checked;
     const std::size_t values = raw_bytes(shape) / sizeof(Bf16);
-    std::uint32_t found = 0;
-    for (std::size_t i = 0; i < values; ++i) found |= is_finite(rows[i]) ? 0u : 1u;
-    if (found != 0) return not_finite(rows, shape);
+    if (kernels::page_outcome(rows, values) == kernels::PageOutcome::not_finite) return not_finite(rows, shape);
     out.raw = false;
     encode_raw(rows, shape, out);
     return {};

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "kernels/codec.hpp"
 
 namespace lynxkv::codec {
 namespace {
@@ -91,13 +92,8 @@ void encode_raw(const Bf16* rows, const TensorShape& shape, Encoded& out) {
 Result<void> decode_raw(const Payloads& in, const TensorShape& shape, Bf16* rows) {
   const auto payload = in.payload[0];
   if (auto sized = check_payload(StreamId::anchor, payload, raw_bytes(shape)); !sized) return sized;
-  std::uint32_t found = 0;
-  for (std::size_t i = 0; i < payload.size(); i += sizeof(Bf16)) {
-    Bf16 x;
-    std::memcpy(&x, payload.data() + i, sizeof x);
-    found |= is_finite(x) ? 0u : 1u;
-  }
-  if (found != 0) return bad_scalars();
+  const auto* values = reinterpret_cast<const Bf16*>(payload.data());
+  if (kernels::page_outcome(values, payload.size() / sizeof(Bf16)) == kernels::PageOutcome::not_finite) return bad_scalars();
   std::memcpy(rows, payload.data(), payload.size());
   return {};
 }

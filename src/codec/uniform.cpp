@@ -38,7 +38,8 @@ class Uniform final : public Codec {
     if (in.raw) return decode_raw(in, shape, rows);
     const kernels::UniformLayout placed = layout(shape);
     if (auto sized = check_payload(StreamId::anchor, in.payload[0], placed.payload_bytes()); !sized) return sized;
-    if (!kernels::uniform_decode(in.payload[0].data(), placed, rows)) return bad_scalars();
+    if (!kernels::uniform_scalars_are_finite(in.payload[0].data(), placed)) return bad_scalars();
+    kernels::uniform_decode(in.payload[0].data(), placed, rows);
     return {};
   }
 

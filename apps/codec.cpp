@@ -1,0 +1,187 @@
+// lynxkv codec encode|decode: one page tensor through a codec, files in the layout of tests/data/codec.
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/command.hpp"
+#include "base/nearest.hpp"
+#include "codec/codec.hpp"
+#include "kernels/runtime.hpp"
+
+namespace lynxkv::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Request {
+  std::string codec = "lynx", centre = "mid", sigma = "log", backend = "cpu", level = "full";
+  int tokens = 0, channels = 0, head_dim = 0;
+  codec::CodecOptions options;
+  bool exact = false, raw = false;
+  std::string input, output;
+};
+
+constexpr std::array<const char*, codec::max_streams> suffixes{".anchor.bin", ".residual.bin", ".exact.bin"};
+
+template <std::size_t N>
+std::size_t choice(const char* option, const std::string& given, const std::array<std::string_view, N>& names) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (names[i] == given) return i;
+  throw Error(ErrorCode::usage, option, unknown_name("value", given, names));
+}
+
+std::unique_ptr<codec::Codec> codec_of(Request& request) {
+  if (choice<2>("--backend", request.backend, {"cpu", "cuda"}) == 1)
+    throw Error(ErrorCode::usage, "--backend cuda", "this build has no CUDA kernels for the codec; use --backend cpu");
+  if (request.exact)
+    throw Error(ErrorCode::usage, "--exact", "no codec of this build has an exact stream; leave the option out");
+  request.options.centre = codec::Centre(choice<2>("--centre", request.centre, {"mid", "mean"}));
+  request.options.sigma = codec::Sigma(choice<2>("--sigma", request.sigma, {"log", "linear"}));
+  kernels::ensure_runtime();
+  return codec::make_codec(request.codec, request.options);
+}
+
+codec::TensorShape shape_of(const Request& request) {
+  codec::TensorShape shape;
+  shape.tokens = request.tokens;
+  shape.channels = request.channels;
+  shape.head_dim = request.head_dim > 0 ? request.head_dim : request.channels;
+  const auto refuse = [](const char* option, const std::string& text) { throw Error(ErrorCode::usage, option, text); };
+  if (shape.tokens < 1 || shape.tokens > 256)
+    refuse("--tokens", "expected 1 to 256, the tokens of one page; found " + std::to_string(shape.tokens));
+  if (shape.channels < 2 || shape.channels % 2 != 0 || shape.channels > 1 << 20)
+    refuse("--channels", "expected an even number from 2 to 1048576, found " + std::to_string(shape.channels));
+  if (request.head_dim < 0 || shape.channels % shape.head_dim != 0)
+    refuse("--head-dim", "expected a divisor of " + std::to_string(shape.channels) + " channels, found " +
+                             std::to_string(request.head_dim));
+  return shape;
+}
+
+std::vector<std::byte> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in || !fs::is_regular_file(path)) throw Error(ErrorCode::bad_data, path, "cannot be opened for reading");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(in.tellg()));
+  in.seekg(0);
+  if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
+    throw Error(ErrorCode::bad_data, path, "could not be read to its end");
+  return bytes;
+}
+
+// Whole or not at all: written beside its place and then moved there.
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  const std::string beside = path + ".part";
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  if (!out) throw Error(ErrorCode::usage, path, std::string("cannot be written: ") + std::strerror(errno));
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  std::error_code moved;
+  if (out) fs::rename(beside, path, moved);
+  if (!out || moved) {
+    std::error_code ignored;
+    fs::remove(beside, ignored);
+    throw Error(ErrorCode::incomplete, path,
+                "could not be written to its end: " + (moved ? moved.message() : std::string(std::strerror(errno))));
+  }
+}
+
+int encode(Request& request) {
+  const auto codec = codec_of(request);
+  const codec::TensorShape shape = shape_of(request);
+  const std::vector<std::byte> bytes = read_file(request.input);
+  const std::size_t expected = static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels) * 2;
+  if (bytes.size() != expected)
+    throw Error(ErrorCode::bad_data, request.input,
+                "expected " + std::to_string(expected) + " bytes (" + std::to_string(shape.tokens) + " tokens x " +
+                    std::to_string(shape.channels) + " channels x 2), found " + std::to_string(bytes.size()));
+  std::vector<Bf16> rows(bytes.size() / 2);
+  std::memcpy(rows.data(), bytes.data(), bytes.size());
+  codec::Encoded out;
+  if (const auto done = codec->encode(rows.data(), shape, out); !done)
+    throw Error(done.error().code(), request.input, done.error().what());
+  for (const codec::StreamSpec& stream : codec->streams()) {
+    const auto index = static_cast<std::size_t>(stream.id);
+    const std::string path = request.output + suffixes[index];
+    write_file(path, out.payload[index]);
+    std::printf("%s  %zu bytes%s\n", path.c_str(), out.payload[index].size(), out.raw && index == 0 ? ", raw" : "");
+  }
+  return 0;
+}
+
+// On the wire the header says whether a page is raw. Files have no header, so the sizes have to tell: a raw page
+// has an anchor of 2 bytes a value and nothing after it. Where both readings fit, it is coded unless --raw is given.
+bool is_raw(const Request& request, const codec::Codec& codec, const codec::TensorShape& shape, const codec::Payloads& in) {
+  if (request.raw) return true;
+  const std::size_t found = in.payload[0].size();
+  if (found != codec.payload_bytes(codec::StreamId::anchor, shape, true)) return false;
+  if (found != codec.payload_bytes(codec::StreamId::anchor, shape, false)) return true;
+  const bool two_streams = codec.streams().size() > 1;
+  return two_streams && request.level != "draft" && in.payload[1].empty() &&
+         codec.payload_bytes(codec::StreamId::residual, shape, false) != 0;
+}
+
+int decode(Request& request) {
+  const auto codec = codec_of(request);
+  const codec::TensorShape shape = shape_of(request);
+  const std::size_t chosen = choice<3>("--level", request.level, {"draft", "full", "exact"});
+  const auto level = std::array{codec::Level::draft, codec::Level::target, codec::Level::exact}[chosen];
+  std::array<std::vector<std::byte>, codec::max_streams> bytes;
+  codec::Payloads in;
+  for (const codec::StreamSpec& stream : codec->streams()) {
+    const auto index = static_cast<std::size_t>(stream.id);
+    if (index > 0 && level == codec::Level::draft) break;
+    bytes[index] = read_file(request.input + suffixes[index]);
+    in.payload[index] = bytes[index];
+  }
+  in.raw = is_raw(request, *codec, shape, in);
+  std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels));
+  if (const auto done = codec->decode(level, in, shape, rows.data()); !done)
+    throw Error(done.error().code(), request.input, done.error().what());
+  write_file(request.output, std::as_bytes(std::span(rows)));
+  std::printf("%s  %zu bytes\n", request.output.c_str(), rows.size() * 2);
+  return 0;
+}
+
+void add_shared(CLI::App& app, Request& request) {
+  app.add_option("--codec", request.codec, "A transfer mode: lynx, int8, ...")->capture_default_str();
+  app.add_option("--tokens", request.tokens, "Rows of the page tensor, 1 to 256")->required();
+  app.add_option("--channels", request.channels, "Values a row: KV heads x head dimension")->required();
+  app.add_option("--head-dim", request.head_dim, "Values a head (int8, int4; default: one head)");
+  app.add_option("--sinks", request.options.sinks, "First tokens that travel raw (lynx)")->capture_default_str();
+  app.add_option("--alpha", request.options.alpha, "Companding, 0.001 to 1000 (lynx)")->capture_default_str();
+  app.add_option("--centre", request.centre, "mid or mean (lynx)")->capture_default_str();
+  app.add_option("--sigma", request.sigma, "log or linear (lynx)")->capture_default_str();
+  app.add_option("--levels", request.options.levels, "112 or 120 (lynx)")->capture_default_str();
+  app.add_option("--backend", request.backend, "cpu or cuda")->capture_default_str();
+}
+
+Run set_up(CLI::App& app) {
+  app.require_subcommand(1);
+  auto to_code = std::make_shared<Request>(), to_rows = std::make_shared<Request>();
+  CLI::App* encoder = app.add_subcommand("encode", "bf16 rows to payload files");
+  add_shared(*encoder, *to_code);
+  encoder->add_flag("--exact", to_code->exact, "Also write the stream that restores the bf16 bits");
+  encoder->add_option("input", to_code->input, "bf16[tokens][channels], little-endian")->required();
+  encoder->add_option("prefix", to_code->output, "Writes PREFIX.anchor.bin and what else the codec has")->required();
+  CLI::App* decoder = app.add_subcommand("decode", "payload files to bf16 rows");
+  add_shared(*decoder, *to_rows);
+  decoder->add_option("--level", to_rows->level, "draft, full or exact")->capture_default_str();
+  decoder->add_flag("--raw", to_rows->raw, "The page travelled raw (encode says so)");
+  decoder->add_option("prefix", to_rows->input, "Reads PREFIX.anchor.bin and what else the level needs")->required();
+  decoder->add_option("output", to_rows->output, "bf16[tokens][channels], little-endian")->required();
+  return [=] { return encoder->parsed() ? encode(*to_code) : decode(*to_rows); };
+}
+
+}  // namespace
+
+extern const Command codec_command;
+const Command codec_command = {
+    "codec", "One page tensor through a codec, from file to file",
+    "lynxkv codec encode --codec lynx --tokens 256 --channels 192 tests/data/codec/real_l0_k_p0.kv.bin page", set_up};
+
+}  // namespace lynxkv::apps
