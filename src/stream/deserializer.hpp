@@ -1,6 +1,9 @@
 // Deserializer: framed messages in, KV pages out. Headers and checksums are verified against the announced
 // transfer; draft-quality pages are decoded at once, codes are kept until the stream that completes them has
 // come, then the page is decoded in place between forward steps and its codes are freed.
+// A frame that is damaged or missing makes its tensor's stream asked for again. Frames of one stream come in order,
+// so a missing one shows when a later one comes; only the loss of a stream's very last frames shows nowhere but in
+// silence, which is the watchdog's (comm/courier.hpp).
 #pragma once
 
 #include <cstdint>
@@ -42,21 +45,24 @@ class Deserializer {
 
   // Before the first byte. `destination` already has transfer.tokens positions and outlives the transfer.
   void expect(const Transfer& transfer, page::SequenceKv* destination);
-  // A message of the anchor or the residual channel. Frames of unknown, finished or cancelled requests are
-  // dropped and counted; a frame that contradicts its transfer's announcement is Error{transport} naming peer,
+  // A message of the anchor or the residual channel. Frames of unknown, finished or cancelled requests, of an
+  // earlier generation, and frames that came before are dropped and counted; a frame that contradicts its
+  // transfer's announcement, and a stream that failed more than three times, is Error{transport} naming peer,
   // request, layer, page and stream.
   Result<void> accept(comm::Message message);
-  // Decodes what waits for completion, at most `tensors` page tensors. True where more wait.
+  // Decodes what waits for completion, at most `tensors` page tensors. True where more wait. Throws
+  // Error{transport} for a payload that its codec refuses.
   bool complete(int tensors);
-  // Frames that failed their checksum since the last call, at most three attempts each.
+  // What failed its checksum or got lost since the last call, at most three attempts each.
   std::vector<Missing> take_missing();
   const Progress& progress(std::uint64_t request) const;
   bool knows(std::uint64_t request) const;
   // Done or cancelled: codes are freed, late frames are dropped.
   void close(std::uint64_t request);
   std::uint64_t dropped_frames() const;
-  // Bytes of codes held now and at most.
+  // Bytes of codes held now, and the most that were held at a time.
   std::size_t held_bytes() const;
+  std::size_t most_held_bytes() const;
 
  private:
   struct State;

@@ -1,5 +1,7 @@
 // Serializer: page tensors in, framed parcels out. Encoding of the next object overlaps the wire's work on
 // the last one; the window keeps encoding from running ahead of the anchor stream.
+// A payload is cut into frames that fill a parcel of the courier's good size at most; small neighbours share a
+// message on the way (Parcel::joinable).
 #pragma once
 
 #include <cstdint>
@@ -24,14 +26,16 @@ class Serializer {
   ~Serializer();
 
   void open(const Transfer& transfer);
-  // False while enough anchor bytes wait for the wire: encode later.
+  // False while enough anchor bytes wait for the wire: encode later. Enough is two objects, or what covers the
+  // time that a rank may be busy computing.
   bool ready() const;
   // Encodes one page tensor (all streams) and queues its payloads. `rows`: [tokens][channels], positions
   // first_position .. of page `page`. Throws Error{bad_data} naming request, layer, K or V, position and
   // channel for a NaN or an infinity; nothing of that tensor is sent.
   void push(std::uint64_t request, int layer, page::Kind kind, int page, int first_position, int tokens,
             const Bf16* rows);
-  // The receiver asks for one stream of one tensor again (attempt counts up). Same arguments as push().
+  // The receiver asks for one stream of one tensor again (attempt counts up). Same arguments as push(). A tensor
+  // that was not pushed yet is left out: the receiver may ask too early, and the tensor comes anyway.
   void push_again(std::uint64_t request, int layer, page::Kind kind, int page, int first_position, int tokens,
                   const Bf16* rows, codec::StreamId stream, int attempt);
   SentTotals totals(std::uint64_t request) const;
