@@ -1,4 +1,5 @@
 // lynxkv codec encode|decode: one page tensor through a codec, files in the layout of tests/data/codec.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -130,9 +131,12 @@ int decode(Request& request) {
   const codec::TensorShape shape = shape_of(request);
   const std::size_t chosen = choice<3>("--level", request.level, {"draft", "full", "exact"});
   const auto level = std::array{codec::Level::draft, codec::Level::target, codec::Level::exact}[chosen];
+  const auto streams = codec->streams();
+  if (std::none_of(streams.begin(), streams.end(), [&](const auto& stream) { return stream.enables == level; }))
+    throw Error(ErrorCode::usage, "--level " + request.level, "codec " + request.codec + " does not decode to it");
   std::array<std::vector<std::byte>, codec::max_streams> bytes;
   codec::Payloads in;
-  for (const codec::StreamSpec& stream : codec->streams()) {
+  for (const codec::StreamSpec& stream : streams) {
     const auto index = static_cast<std::size_t>(stream.id);
     if (index > 0 && level == codec::Level::draft) break;
     bytes[index] = read_file(request.input + suffixes[index]);

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""lynxkv codec on the golden pages: files in, files out, byte for byte; and what it refuses."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ["LYNXKV_BINARY"]
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "data" / "codec"
+CASES = json.loads((GOLDEN / "index.json").read_text())["cases"]
+
+
+def call(*arguments):
+    return subprocess.run([BINARY, "codec", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def geometry(case):
+    return ["--codec", "lynx", "--tokens", case["tokens"], "--channels", case["channels"], "--sinks", case["sinks"],
+            "--alpha", repr(case["alpha"]), "--centre", case["centre"], "--sigma", case["sigma"],
+            "--levels", case["levels"]]
+
+
+def golden(case, part):
+    return GOLDEN / f"{case['name']}.{part}.bin"
+
+
+class Codec(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.prefix = self.folder / "page"
+        self.out = self.folder / "rows.bin"
+
+    def done(self, *arguments):
+        result = call(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def refused(self, code, parts, *arguments):
+        before = sorted(self.folder.iterdir())
+        result = call(*arguments)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+    def test_every_golden_page_byte_for_byte(self):
+        for case in CASES:
+            with self.subTest(case["name"]):
+                self.done("encode", *geometry(case), golden(case, "kv"), self.prefix)
+                for part in ("anchor", "residual"):
+                    self.assertEqual((self.folder / f"page.{part}.bin").read_bytes(), golden(case, part).read_bytes())
+                for level in ("draft", "full"):
+                    self.done("decode", *geometry(case), GOLDEN / case["name"], "--level", level, self.out)
+                    self.assertEqual(self.out.read_bytes(), golden(case, level).read_bytes())
+
+    def test_the_modes_of_the_family_agree(self):
+        case = CASES[0]
+        other = ["--codec", "lynx-int4", *geometry(case)[2:]]
+        self.done("encode", *other, golden(case, "kv"), self.prefix)
+        self.assertFalse((self.folder / "page.residual.bin").exists())
+        self.done("decode", *other, self.prefix, self.out)
+        self.assertEqual(self.out.read_bytes(), golden(case, "draft").read_bytes())
+
+    def test_plain_integers_come_back_near_and_equal_for_equal_input(self):
+        case = CASES[0]
+        for codec, size in (("int8", 256 * 192 * 17 // 16), ("int4", 256 * 192 * 9 // 16), ("bf16", 256 * 192 * 2)):
+            with self.subTest(codec):
+                shape = ["--codec", codec, "--tokens", 256, "--channels", 192, "--head-dim", 64]
+                self.done("encode", *shape, golden(case, "kv"), self.prefix)
+                self.assertEqual((self.folder / "page.anchor.bin").stat().st_size, size)
+                self.done("decode", *shape, self.prefix, self.out)
+                self.done("encode", *shape, golden(case, "kv"), self.folder / "again")
+                self.assertEqual((self.folder / "page.anchor.bin").read_bytes(),
+                                 (self.folder / "again.anchor.bin").read_bytes())
+        self.assertEqual(self.out.read_bytes(), golden(case, "kv").read_bytes())  # the last one was bf16
+
+    def test_wrong_sizes(self):
+        case = CASES[0]
+        self.refused(3, ["real_l0_k_p0.kv.bin", "expected 97920 bytes", "found 98304"], "encode", "--tokens", 255,
+                     "--channels", 192, golden(case, "kv"), self.prefix)
+        self.refused(3, ["anchor payload", "expected"], "decode", "--tokens", 255, "--channels", 192,
+                     GOLDEN / case["name"], self.out)
+        self.prefix.with_suffix(".anchor.bin").write_bytes(golden(case, "anchor").read_bytes())
+        self.prefix.with_suffix(".residual.bin").write_bytes(golden(case, "residual").read_bytes()[:-1])
+        self.refused(3, ["residual payload", "expected 24192 bytes", "found 24191"], "decode", *geometry(case),
+                     self.prefix, self.out)
+        self.done("decode", *geometry(case), self.prefix, "--level", "draft", self.out)  # which needs no residual
+
+    def test_a_value_that_is_not_finite_is_named(self):
+        bad = self.folder / "bad.bin"
+        bad.write_bytes(b"\0" * 22 + b"\x80\x7f")
+        self.refused(3, ["bad.bin", "token 2, channel 3 is infinite"], "encode", "--tokens", 3, "--channels", 4, bad,
+                     self.prefix)
+
+    def test_usage(self):
+        page = golden(CASES[0], "kv")
+        shape = ["--tokens", 256, "--channels", 192]
+        self.refused(2, ["did you mean 'lynx'"], "encode", *shape, "--codec", "lynks", page, self.prefix)
+        self.refused(2, ["--centre", "did you mean 'mean'"], "encode", *shape, "--centre", "meen", page, self.prefix)
+        self.refused(2, ["--sigma", "did you mean 'linear'"], "encode", *shape, "--sigma", "lineal", page, self.prefix)
+        self.refused(2, ["--level", "did you mean 'draft'"], "decode", *shape, "--level", "drft", self.prefix, self.out)
+        self.refused(2, ["alpha", "0.001 to 1000"], "encode", *shape, "--alpha", 0, page, self.prefix)
+        self.refused(2, ["levels", "112 or 120"], "encode", *shape, "--levels", 127, page, self.prefix)
+        self.refused(2, ["--tokens", "1 to 256"], "encode", "--tokens", 257, "--channels", 192, page, self.prefix)
+        self.refused(2, ["--channels", "even"], "encode", "--tokens", 256, "--channels", 191, page, self.prefix)
+        self.refused(2, ["--head-dim", "divisor"], "encode", *shape, "--head-dim", 50, page, self.prefix)
+        self.refused(2, ["cuda", "--backend cpu"], "encode", *shape, "--backend", "cuda", page, self.prefix)
+        self.refused(2, ["exact"], "encode", *shape, "--exact", page, self.prefix)
+        self.refused(2, ["--level draft", "bf16 does not decode to it"], "decode", *shape, "--codec", "bf16", "--level", "draft",
+                     page, self.out)
+
+    def test_a_file_that_is_missing_and_a_place_that_cannot_be_written(self):
+        shape = ["--tokens", 256, "--channels", 192]
+        self.refused(3, ["nowhere.bin"], "encode", *shape, self.folder / "nowhere.bin", self.prefix)
+        self.refused(3, ["nowhere.anchor.bin"], "decode", *shape, self.folder / "nowhere", self.out)
+        self.refused(2, ["absent/page.anchor.bin"], "encode", *shape, golden(CASES[0], "kv"),
+                     self.folder / "absent" / "page")
+
+
+if __name__ == "__main__":
+    unittest.main()
