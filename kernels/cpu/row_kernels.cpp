@@ -1,7 +1,9 @@
 #include "kernels/cpu/row_kernels.hpp"
 
 #include <cmath>
+#include <limits>
 
+#include "kernels/argmax.hpp"
 #include "kernels/cpu/highway_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -67,6 +69,25 @@ void rope_halves(float* head, int half, const float* cosines, const float* sines
   });
 }
 
+int first_largest(int count, const float* x) {
+  const hn::ScalableTag<float> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  auto most = hn::Set(d, -std::numeric_limits<float>::infinity());
+  int i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::LoadU(d, x + i);
+    most = hn::IfThenElse(hn::Gt(value, most), value, most);
+  }
+  float largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  for (; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+  i = 0;
+  for (; i + lanes <= count; i += lanes)
+    if (!hn::AllFalse(d, hn::Eq(hn::LoadU(d, x + i), hn::Set(d, largest)))) break;
+  for (; i < count; ++i)
+    if (x[i] == largest) return i;
+  return 0;  // nothing but NaN
+}
+
 void store_bf16(int columns, const float* x, Bf16* out) {
   for_lanes(columns, [=](auto d, int i) HWY_ATTR { store(d, hn::LoadU(d, x + i), out + i); });
 }
@@ -83,6 +104,7 @@ HWY_EXPORT(swiglu_bf16);
 HWY_EXPORT(swiglu_f32);
 HWY_EXPORT(rope_halves);
 HWY_EXPORT(store_bf16);
+HWY_EXPORT(first_largest);
 
 void rms_norm_row(int columns, const float* x, const float* weight, float epsilon, Bf16* out) {
   HWY_DYNAMIC_DISPATCH(rms_norm_bf16)(columns, x, weight, epsilon, out);
@@ -90,6 +112,7 @@ void rms_norm_row(int columns, const float* x, const float* weight, float epsilo
 void rms_norm_row(int columns, const float* x, const float* weight, float epsilon, float* out) {
   HWY_DYNAMIC_DISPATCH(rms_norm_f32)(columns, x, weight, epsilon, out);
 }
+int argmax(int count, const float* x) { return HWY_DYNAMIC_DISPATCH(first_largest)(count, x); }
 void rope_head(float* head, int half, const float* cosines, const float* sines) {
   HWY_DYNAMIC_DISPATCH(rope_halves)(head, half, cosines, sines);
 }

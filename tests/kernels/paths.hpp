@@ -9,7 +9,12 @@
 
 #include "kernels/runtime.hpp"
 
-namespace lynxkv::kernels::testing {
+namespace lynxkv::testing {
+
+using kernels::Isa;
+using kernels::best_isa;
+using kernels::name_of;
+using kernels::start_runtime;
 
 inline constexpr int test_threads = 3;  // more than some tasks have parts, and not a power of two
 
@@ -33,4 +38,4 @@ inline std::vector<float> random_values(std::size_t count, unsigned seed) {
   return values;
 }
 
-}  // namespace lynxkv::kernels::testing
+}  // namespace lynxkv::testing

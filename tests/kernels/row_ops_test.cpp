@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/bf16.hpp"
+#include "kernels/argmax.hpp"
 #include "kernels/rms_norm.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
@@ -125,6 +126,21 @@ TEST(StoreRows, RoundsToNearestEvenAndKeepsNotANumber) {
       store_rows(2, x.data(), columns + 3, columns, Element::f32, wide_out);
       EXPECT_EQ(0, std::memcmp(wide.data() + width, x.data() + width + 3, width * sizeof(float)));
     }
+  });
+}
+
+TEST(ArgMax, FindsTheFirstOfTheLargestWhereverItIs) {
+  on_every_path([] {
+    for (const int count : sizes)
+      for (const int at : {0, count / 2, count - 1}) {
+        std::vector<float> x(static_cast<std::size_t>(count), -3.0f);
+        x[static_cast<std::size_t>(at)] = 2.0f;
+        EXPECT_EQ(argmax(count, x.data()), at);
+        x[static_cast<std::size_t>(count - 1)] = 2.0f;
+        EXPECT_EQ(argmax(count, x.data()), at);
+        if (at != 0) x[0] = std::nanf("");
+        EXPECT_EQ(argmax(count, x.data()), at);
+      }
   });
 }
 
