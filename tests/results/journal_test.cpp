@@ -88,7 +88,7 @@ TEST(Journal, CutAtEveryByteKeepsEveryRowBeforeTheCutAndGoesOn) {
   {
     Journal journal(folder.path(), header(), 0);
     ends.push_back(slurp(folder.file("journal.lkj")).size());
-    for (int line = 0; line < 3; ++line) {
+    for (int line = 0; line < 2; ++line) {
       journal.append(sample_row(line));
       ends.push_back(slurp(folder.file("journal.lkj")).size());
     }
