@@ -38,6 +38,15 @@ ProgressLoop::ProgressLoop(Transport& transport, const LinkOptions& options, Sha
       watchdog_(options.stall_seconds, transport.size(), now_ns()),
       peers_(static_cast<std::size_t>(transport.size())) {}
 
+// Bytes that were posted and are not through belong to the transport, which may read them for as long as it lives:
+// a rank that leaves in a hurry leaves them to it.
+ProgressLoop::~ProgressLoop() {
+  static std::mutex mutex;
+  static auto* left_behind = new std::vector<Posted>;
+  const std::lock_guard lock(mutex);
+  for (Posted& posted : posted_) left_behind->push_back(std::move(posted));
+}
+
 void ProgressLoop::run() noexcept {
   // The default slack of 50 us would double every nap.
   prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);

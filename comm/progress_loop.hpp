@@ -52,6 +52,9 @@ struct Shared {
 class ProgressLoop {
  public:
   ProgressLoop(Transport& transport, const LinkOptions& options, Shared& shared);
+  ~ProgressLoop();
+  ProgressLoop(const ProgressLoop&) = delete;
+  ProgressLoop& operator=(const ProgressLoop&) = delete;
   // Until the courier has closed, or the transport failed (then shared.failure is set).
   void run() noexcept;
 

@@ -16,7 +16,8 @@ class World {
   // Throws Error{usage} for a process that Slurm started as one of many without PMI (it would believe that it
   // is rank 0 of 1).
   explicit World(bool force_mpi = false);
-  // Leaves together with the other ranks where the job is whole.
+  // Leaves together with the other ranks. Where they do not come (after an error, within seconds), the job ends when
+  // this process exits: its peers with it, with its exit code.
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -30,7 +31,8 @@ class World {
   std::vector<std::string> gather(const std::string& mine) const;
   void barrier() const;
 
-  // The transport that moves data between these ranks: "mpi", or "loop" (a world of one only). Collective.
+  // The transport that moves data between these ranks: "mpi" (where uses_mpi()), or "loop" (a world of one only).
+  // Collective. Throws Error{usage} for a name that does not fit.
   std::unique_ptr<Transport> make_transport(std::string_view name);
 
   // Ends the whole job at once, peers included.
