@@ -34,18 +34,18 @@ struct LynxLayout {
   int sinks = 0;         // 0 .. tokens
   int chunk_tokens = 32;
 
-  int chunks() const { return (tokens + chunk_tokens - 1) / chunk_tokens; }
-  std::size_t row_bytes() const { return static_cast<std::size_t>(channels) * 2; }
-  std::size_t gmin_at() const { return static_cast<std::size_t>(sinks) * row_bytes(); }
-  std::size_t gscale_at() const { return gmin_at() + row_bytes(); }
-  std::size_t mu8_at() const { return gscale_at() + row_bytes(); }
-  std::size_t sg8_at() const { return mu8_at() + static_cast<std::size_t>(chunks()) * static_cast<std::size_t>(channels); }
-  std::size_t nibbles_at() const { return sg8_at() + static_cast<std::size_t>(chunks()) * static_cast<std::size_t>(channels); }
-  std::size_t nibble_bytes() const { return static_cast<std::size_t>(tokens - sinks) * static_cast<std::size_t>(channels / 2); }
-  std::size_t anchor_bytes() const { return nibbles_at() + nibble_bytes(); }
-  std::size_t raw_bytes() const { return static_cast<std::size_t>(tokens) * row_bytes(); }
+  LYNXKV_HOST_DEVICE int chunks() const { return (tokens + chunk_tokens - 1) / chunk_tokens; }
+  LYNXKV_HOST_DEVICE std::size_t row_bytes() const { return static_cast<std::size_t>(channels) * 2; }
+  LYNXKV_HOST_DEVICE std::size_t gmin_at() const { return static_cast<std::size_t>(sinks) * row_bytes(); }
+  LYNXKV_HOST_DEVICE std::size_t gscale_at() const { return gmin_at() + row_bytes(); }
+  LYNXKV_HOST_DEVICE std::size_t mu8_at() const { return gscale_at() + row_bytes(); }
+  LYNXKV_HOST_DEVICE std::size_t sg8_at() const { return mu8_at() + static_cast<std::size_t>(chunks()) * static_cast<std::size_t>(channels); }
+  LYNXKV_HOST_DEVICE std::size_t nibbles_at() const { return sg8_at() + static_cast<std::size_t>(chunks()) * static_cast<std::size_t>(channels); }
+  LYNXKV_HOST_DEVICE std::size_t nibble_bytes() const { return static_cast<std::size_t>(tokens - sinks) * static_cast<std::size_t>(channels / 2); }
+  LYNXKV_HOST_DEVICE std::size_t anchor_bytes() const { return nibbles_at() + nibble_bytes(); }
+  LYNXKV_HOST_DEVICE std::size_t raw_bytes() const { return static_cast<std::size_t>(tokens) * row_bytes(); }
   // int16 values of scratch that lynx_encode needs.
-  std::size_t workspace() const { return static_cast<std::size_t>(chunks()) * 2 * static_cast<std::size_t>(channels); }
+  LYNXKV_HOST_DEVICE std::size_t workspace() const { return static_cast<std::size_t>(chunks()) * 2 * static_cast<std::size_t>(channels); }
 };
 
 // A cheap approximation of L * log1p(alpha u) / log1p(alpha), from which m is rounded. Where it comes within
@@ -105,13 +105,13 @@ struct UniformLayout {
   int bits = 8;      // 4 or 8
   bool per_channel = false;
 
-  std::size_t values() const { return static_cast<std::size_t>(tokens) * static_cast<std::size_t>(channels); }
-  std::size_t groups() const {
+  LYNXKV_HOST_DEVICE std::size_t values() const { return static_cast<std::size_t>(tokens) * static_cast<std::size_t>(channels); }
+  LYNXKV_HOST_DEVICE std::size_t groups() const {
     return per_channel ? static_cast<std::size_t>(channels) : values() / static_cast<std::size_t>(head_dim);
   }
-  std::size_t step_at() const { return groups() * 2; }
-  std::size_t codes_at() const { return groups() * 4; }
-  std::size_t payload_bytes() const { return codes_at() + (bits == 8 ? values() : values() / 2); }
+  LYNXKV_HOST_DEVICE std::size_t step_at() const { return groups() * 2; }
+  LYNXKV_HOST_DEVICE std::size_t codes_at() const { return groups() * 4; }
+  LYNXKV_HOST_DEVICE std::size_t payload_bytes() const { return codes_at() + (bits == 8 ? values() : values() / 2); }
 };
 PageOutcome uniform_encode(const Bf16* rows, const UniformLayout& layout, std::byte* payload);
 bool uniform_scalars_are_finite(const std::byte* payload, const UniformLayout& layout);
