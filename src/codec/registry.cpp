@@ -14,7 +14,8 @@
   CODEC("int4-channel", make_int4_channel) \
   CODEC("lynx-int4", make_lynx_int4)      \
   CODEC("lynx-int8", make_lynx_int8)      \
-  CODEC("lynx", make_lynx)
+  CODEC("lynx", make_lynx)                \
+  CODEC("lynx-exact", make_lynx_exact)
 
 namespace lynxkv::codec {
 
