@@ -111,7 +111,7 @@ std::optional<Value> text_filter(const Call& call, const Value& base) {
   if (name == "upper") return call.string(upper(call.text_of(base)));
   if (name == "lower") return call.string(lower(call.text_of(base)));
   if (name == "capitalize") return call.string(capitalized(call.text_of(base)));
-  if (name == "title") return call.string(titled(call.text_of(base)));
+  if (name == "title") return call.string(words_titled(call.text_of(base)));
   if (name == "escape" || name == "e") return call.string(escape_html(call.text_of(base)));
   if (name == "indent") return indent(call, call.text_of(base));
   if (name == "replace") {

@@ -29,6 +29,8 @@ std::optional<bool> kind_test(std::string_view name, const Value& value) {
 }
 
 std::string_view comparison_of(std::string_view name) {
+  for (const std::string_view symbol : {"==", "!=", "<", "<=", ">", ">="})
+    if (name == symbol) return symbol;
   if (name == "eq" || name == "equalto" || name == "sameas") return "==";
   if (name == "ne") return "!=";
   if (name == "lt" || name == "lessthan") return "<";

@@ -96,6 +96,17 @@ std::string titled(std::string_view text) {
   });
 }
 
+std::string words_titled(std::string_view text) {
+  bool starts = true;
+  return each_character(text, [&](UChar32 c) {
+    const bool separates = c == '-' || c == '(' || c == '{' || c == '[' || c == '<' ||
+                           class_of(static_cast<char32_t>(c)) == CharacterClass::space;
+    const UChar32 changed = separates ? c : starts ? u_toupper(c) : u_tolower(c);
+    starts = separates;
+    return changed;
+  });
+}
+
 std::string_view strip(std::string_view text, std::string_view characters, bool left, bool right) {
   if (characters.empty()) {
     if (left) text = strip_left(text);

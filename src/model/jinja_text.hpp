@@ -10,7 +10,8 @@ namespace lynxkv::model::jinja {
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 std::string capitalized(std::string_view text);  // first character upper, the others lower
-std::string titled(std::string_view text);       // each word capitalized
+std::string titled(std::string_view text);       // each run of letters capitalized: str.title()
+std::string words_titled(std::string_view text);  // each word, behind white space or one of -({[<: the filter `title`
 
 // Strips white space where `characters` is empty, else any of those.
 std::string_view strip(std::string_view text, std::string_view characters, bool left, bool right);
