@@ -27,7 +27,7 @@ struct Options {
   std::vector<std::string> codecs;
   int tokens = 256, channels = 192, head_dim = 64, threads = 1, repeats = 9;
   int streaming_mib = 128;
-  std::string kv, json, csv;
+  std::string kernels, plain, kv, json, csv;
   codec::CodecOptions lynx;
 };
 
@@ -110,22 +110,22 @@ struct Expected {
   codec::Encoded payloads;
   std::vector<Bf16> draft, full;
 };
-Expected expected_of(const codec::Codec& codec, const Pages& pages, bool drafts) {
-  kernels::use_codec_target(kernels::codec_targets().back());
+Expected expected_of(const Options& options, const codec::Codec& codec, const Pages& pages, bool drafts) {
+  kernels::use_codec_target(options.plain);
   Expected expected;
   codec.encode(pages.page(0), pages.shape, expected.payloads).take();
   expected.draft.resize(pages.values);
   expected.full.resize(pages.values);
   if (drafts) codec.decode(codec::Level::draft, views(expected.payloads), pages.shape, expected.draft.data()).take();
   codec.decode(codec.target(), views(expected.payloads), pages.shape, expected.full.data()).take();
-  kernels::use_codec_target("");
+  kernels::use_codec_target(options.kernels);
   return expected;
 }
 
 void bench_one(const Options& options, const std::string& name, const Pages& pages, const char* place, std::vector<Row>& rows) {
   const auto codec = codec::make_codec(name, options.lynx);
   const bool drafts = codec->streams().front().enables == codec::Level::draft;
-  const Expected expected = expected_of(*codec, pages, drafts);
+  const Expected expected = expected_of(options, *codec, pages, drafts);
   std::vector<codec::Encoded> out(pages.count);
   std::vector<Bf16> decoded(pages.count * pages.values);
   const auto bits = [&](bool residual) {
@@ -233,6 +233,12 @@ void write_files(const Options& options, const std::vector<Row>& rows) {
 
 int run(Options options) {
   kernels::start_runtime(options.threads, kernels::best_isa());
+  const std::vector<std::string> targets = kernels::codec_targets();
+  if (!options.kernels.empty() && std::find(targets.begin(), targets.end(), options.kernels) == targets.end())
+    throw Error(ErrorCode::usage, "--kernels",
+                unknown_name("instruction set", options.kernels, std::vector<std::string_view>(targets.begin(), targets.end())));
+  options.plain = targets.back();
+  kernels::use_codec_target(options.kernels);
   if (options.codecs.empty())
     for (const std::string_view name : codec::mode_names()) options.codecs.emplace_back(name);
   for (const std::string& name : options.codecs) codec::make_codec(name, options.lynx);  // a wrong name fails first
@@ -257,6 +263,7 @@ BenchPart add_bench_codec(CLI::App& bench) {
   app->add_option("--head-dim", options->head_dim, "Values a head")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   app->add_option("--kv", options->kv, "Real KV, bf16[tokens][channels], in place of synthetic values");
   app->add_option("--threads", options->threads, "Threads of the kernels")->check(CLI::Range(1, 4096))->capture_default_str();
+  app->add_option("--kernels", options->kernels, "Instruction set, such as AVX2 (default: the best here)");
   app->add_option("--repeats", options->repeats, "Timings of each pass")->check(CLI::Range(1, 10000))->capture_default_str();
   app->add_option("--streaming-mib", options->streaming_mib, "Size of the streaming set; 0 leaves it out")
       ->check(CLI::Range(0, 1 << 16))->capture_default_str();

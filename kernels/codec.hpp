@@ -66,6 +66,8 @@ struct LynxCoding {
   LynxSigma sigma = LynxSigma::log;
   float signed_level[256] = {};  // [anchor nibble << 4 | residual nibble]: lynx_full_magnitude
   float signed_draft[16] = {};   // [anchor nibble]: lynx_draft_magnitude
+  // [a << 4 | residual nibble], a = 0 .. 7: the magnitude's upper and lower 16 bits
+  std::uint16_t level_upper[128] = {}, level_lower[128] = {};
 };
 
 // alpha in [0.001, 1000], levels 112 or 120. Tables are computed in double and rounded once.

@@ -69,17 +69,65 @@ void draft_rows(const DecodePage& page, const HalfScale& even, const HalfScale& 
   }
 }
 
+struct Pair {
+  Float even, odd;
+};
+
+// The signed magnitudes of both nibbles, for the even and the odd channels at once.
+#if HWY_TARGET == HWY_AVX3
+// The whole table lies in registers, cut into 16-bit halves: one permutation looks up 64 entries for both channels
+// of all pairs, where a gather takes a load for each of them.
+struct FullTable {
+  __m512i upper[4], lower[4];
+
+  HWY_INLINE explicit FullTable(const LynxCoding& coding) {
+    for (int i = 0; i < 4; ++i) {
+      upper[i] = _mm512_loadu_si512(coding.level_upper + 32 * i);
+      lower[i] = _mm512_loadu_si512(coding.level_lower + 32 * i);
+    }
+  }
+  // The low nibble to the lower half of a lane, the high one to the upper half.
+  static HWY_INLINE __m512i spread(Word bytes) {
+    return _mm512_and_si512(_mm512_or_si512(bytes.raw, _mm512_slli_epi32(bytes.raw, 12)), _mm512_set1_epi16(15));
+  }
+  static HWY_INLINE __m512i pick(const __m512i* table, __m512i index, __mmask32 second) {
+    const __m512i first = _mm512_permutex2var_epi16(table[0], index, table[1]);
+    return _mm512_mask_blend_epi16(second, first, _mm512_permutex2var_epi16(table[2], index, table[3]));
+  }
+  HWY_INLINE Pair operator()(Word codes, Word rest) const {
+    const __m512i anchor = spread(codes);
+    const __m512i flip = _mm512_srai_epi16(_mm512_slli_epi16(anchor, 12), 15);
+    const __m512i a = _mm512_xor_si512(anchor, flip);  // above bit 3 rubble, which no permutation looks at
+    const __m512i index = _mm512_or_si512(_mm512_slli_epi16(a, 4), spread(rest));
+    const __mmask32 second = _mm512_test_epi16_mask(index, _mm512_set1_epi16(64));
+    const __m512i sign = _mm512_and_si512(flip, _mm512_set1_epi16(-0x7fff - 1));
+    const __m512i high = _mm512_or_si512(pick(upper, index, second), sign), low = pick(lower, index, second);
+    const __m512i left = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+    const __m512i even = _mm512_or_si512(_mm512_slli_epi32(high, 16), _mm512_andnot_si512(left, low));
+    const __m512i odd = _mm512_or_si512(_mm512_and_si512(left, high), _mm512_srli_epi32(low, 16));
+    return {hn::BitCast(Floats(), Word{even}), hn::BitCast(Floats(), Word{odd})};
+  }
+};
+#else
+struct FullTable {
+  const float* table;
+  HWY_INLINE explicit FullTable(const LynxCoding& coding) : table(coding.signed_level) {}
+  HWY_INLINE Pair operator()(Word codes, Word rest) const {
+    const Word low_half = hn::Set(Words(), 15), high_half = hn::Set(Words(), 0xf0);
+    const Word even = hn::Or(hn::ShiftLeft<4>(hn::And(codes, low_half)), hn::And(rest, low_half));
+    const Word odd = hn::Or(hn::And(codes, high_half), hn::ShiftRight<4>(rest));
+    return {look_up(table, even), look_up(table, odd)};
+  }
+};
+#endif
+
 void full_rows(const DecodePage& page, const HalfScale& even, const HalfScale& odd, const std::byte* nibbles,
                const std::byte* residual, Bf16* row, int count) {
   const std::size_t channels = static_cast<std::size_t>(page.layout->channels);
-  const float* table = page.coding->signed_level;
-  const Word low_half = hn::Set(Words(), 15), high_half = hn::Set(Words(), 0xf0);
+  const FullTable magnitudes(*page.coding);
   for (int i = 0; i < count; ++i, row += channels, nibbles += channels / 2, residual += channels / 2) {
-    const Word codes = load_bytes(nibbles), rest = load_bytes(residual);
-    const Word even_index = hn::Or(hn::ShiftLeft<4>(hn::And(codes, low_half)), hn::And(rest, low_half));
-    const Word odd_index = hn::Or(hn::And(codes, high_half), hn::ShiftRight<4>(rest));
-    const Float low = look_up(table, even_index), high = look_up(table, odd_index);
-    store_pairs(to_pairs(value(low, even), value(high, odd)), row);
+    const Pair magnitude = magnitudes(load_bytes(nibbles), load_bytes(residual));
+    store_pairs(to_pairs(value(magnitude.even, even), value(magnitude.odd, odd)), row);
   }
 }
 

@@ -169,53 +169,66 @@ HWY_NOINLINE Word settle(Float size, Float sg, Word guess, const LynxTables& tab
   return hn::Load(Words(), m);
 }
 
+// The guess of L * log1p(alpha u) / log1p(alpha), in registers: a payload's bytes may alias anything in memory.
 template <int kDegree, bool kOfLogarithm>
-HWY_INLINE Float guessed(Float u, const LynxGuess& guess, float alpha) {
-  const auto c = [&](int i) { return hn::Set(Floats(), guess.coefficient[i]); };
-  Float t = u, exponent = u;
-  if constexpr (kOfLogarithm) {
-    const Word bits = hn::BitCast(Words(), hn::MulAdd(u, hn::Set(Floats(), alpha), hn::Set(Floats(), 1.0f)));
-    exponent = hn::Sub(float_of(hn::ShiftRight<23>(bits)), hn::Set(Floats(), 127.0f));
-    const Word mantissa = hn::Or(hn::And(bits, hn::Set(Words(), 0x7fffff)), hn::Set(Words(), 0x3f800000));
-    t = hn::Sub(hn::BitCast(Floats(), mantissa), hn::Set(Floats(), 1.0f));
+struct Guess {
+  Float coefficient[kDegree + 1], scale, alpha, tie;
+
+  HWY_INLINE explicit Guess(const LynxCoding& coding)
+      : scale(hn::Set(Floats(), coding.guess.scale)),
+        alpha(hn::Set(Floats(), coding.alpha)),
+        tie(hn::Set(Floats(), 0.5f - coding.guess.near)) {
+    for (int i = 0; i <= kDegree; ++i) coefficient[i] = hn::Set(Floats(), coding.guess.coefficient[i]);
   }
-  Float sum = c(kDegree);
-  for (int i = kDegree - 1; i >= 0; --i) sum = hn::MulAdd(sum, t, c(i));
-  return kOfLogarithm ? hn::Mul(hn::Add(exponent, sum), hn::Set(Floats(), guess.scale)) : sum;
-}
+  HWY_INLINE Float operator()(Float u) const {
+    Float t = u, exponent = u;
+    if constexpr (kOfLogarithm) {
+      const Word bits = hn::BitCast(Words(), hn::MulAdd(u, alpha, hn::Set(Floats(), 1.0f)));
+      exponent = hn::Sub(float_of(hn::ShiftRight<23>(bits)), hn::Set(Floats(), 127.0f));
+      const Word mantissa = hn::Or(hn::And(bits, hn::Set(Words(), 0x7fffff)), hn::Set(Words(), 0x3f800000));
+      t = hn::Sub(hn::BitCast(Floats(), mantissa), hn::Set(Floats(), 1.0f));
+    }
+    Float sum = coefficient[kDegree];
+    for (int i = kDegree - 1; i >= 0; --i) sum = hn::MulAdd(sum, t, coefficient[i]);
+    return kOfLogarithm ? hn::Mul(hn::Add(exponent, sum), scale) : sum;
+  }
+};
 
 struct Magnitudes {
   Word m;     // in 0 .. levels
-  Word sign;  // all ones where d < 0
+  Word sign;  // d's sign bit, the rest is rubble
 };
 
-template <int kDegree, bool kOfLogarithm, bool kDivide>
-HWY_INLINE Magnitudes magnitudes(Float x, const HalfState& half, const LynxCoding& coding) {
+template <bool kDivide, class Guesser>
+HWY_INLINE Magnitudes magnitudes(Float x, const HalfState& half, const Guesser& guesser, const LynxTables& tables) {
   const Float xn = kDivide ? divided(x, half) : corrected(x, half);
   const Float d = hn::Add(xn, half.minus_mu);
   const Float size = hn::Abs(d);
-  const Float guess = guessed<kDegree, kOfLogarithm>(hn::Mul(size, half.per_sg), coding.guess, coding.alpha);
+  const Float guess = guesser(hn::Mul(size, half.per_sg));
   const Float magic = hn::Set(Floats(), 12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
   const Float shifted = hn::Add(guess, magic);
   const Float off = hn::Abs(hn::Sub(guess, hn::Sub(shifted, magic)));
   Word m = hn::And(hn::BitCast(Words(), shifted), hn::Set(Words(), 0xff));
-  const auto near_tie = hn::Gt(off, hn::Set(Floats(), 0.5f - coding.guess.near));
-  if (HWY_UNLIKELY(!hn::AllFalse(Floats(), near_tie))) m = settle(size, half.sg, m, coding.tables);
-  const Word sign = hn::BitCast(Words(), hn::BroadcastSignBit(hn::BitCast(Signed(), d)));
-  return {m, sign};
+  const auto near_tie = hn::Gt(off, guesser.tie);
+  if (HWY_UNLIKELY(!hn::AllFalse(Floats(), near_tie))) m = settle(size, half.sg, m, tables);
+  return {m, hn::BitCast(Words(), d)};
 }
 
-template <int kDegree, bool kOfLogarithm, bool kDivide>
-HWY_INLINE void code_row(Word pairs, const HalfState& even, const HalfState& odd, const LynxCoding& coding,
-                         std::byte* anchor, std::byte* residual) {
-  const Magnitudes low = magnitudes<kDegree, kOfLogarithm, kDivide>(even_values(pairs), even, coding);
-  const Magnitudes high = magnitudes<kDegree, kOfLogarithm, kDivide>(odd_values(pairs), odd, coding);
+template <bool kDivide, bool kResidual, class Guesser>
+HWY_INLINE void code_row(Word pairs, const HalfState& even, const HalfState& odd, const Guesser& guesser,
+                         const LynxTables& tables, std::byte* anchor, std::byte* residual) {
+  const Magnitudes low = magnitudes<kDivide>(even_values(pairs), even, guesser, tables);
+  const Magnitudes high = magnitudes<kDivide>(odd_values(pairs), odd, guesser, tables);
   const Word seven = hn::Set(Words(), 7);
   const Word a = hn::Or(hn::ShiftRight<4>(hn::Add(low.m, seven)),
                         hn::And(hn::Add(high.m, seven), hn::Set(Words(), 0xf0)));
-  const Word flip = hn::Or(hn::And(low.sign, hn::Set(Words(), 0x0f)), hn::And(high.sign, hn::Set(Words(), 0xf0)));
+  const auto spread = [](Word signs) {
+    return hn::BitCast(Words(), hn::BroadcastSignBit(hn::BitCast(Signed(), signs)));
+  };
+  const Word flip =
+      hn::Or(hn::And(spread(low.sign), hn::Set(Words(), 0x0f)), hn::And(spread(high.sign), hn::Set(Words(), 0xf0)));
   store_bytes(hn::Xor(a, flip), anchor);
-  if (residual == nullptr) return;
+  if constexpr (!kResidual) return;
   // 16 a - m, of which only the low four bits count: -m.
   const Word minus_low = hn::And(hn::Sub(hn::Zero(Words()), low.m), hn::Set(Words(), 0x0f));
   const Word minus_high = hn::And(hn::ShiftLeft<4>(hn::Sub(hn::Zero(Words()), high.m)), hn::Set(Words(), 0xf0));
@@ -235,12 +248,14 @@ HWY_NOINLINE Sums sums(const Bf16* row, int count, std::size_t channels, const H
   return sum;
 }
 
-template <int kDegree, bool kOfLogarithm, bool kDivide>
+template <bool kDivide, bool kResidual, class Guesser>
 void code_chunks(const EncodePage& page, int first_pair, HalfState even, HalfState odd) {
-  const LynxLayout& layout = *page.layout;
+  const LynxLayout layout = *page.layout;
   const LynxCoding& coding = *page.coding;
+  const Guesser guesser(coding);
   const std::size_t channels = static_cast<std::size_t>(layout.channels), pairs = channels / 2;
   const std::size_t pair = static_cast<std::size_t>(first_pair), column = pair * 2;
+  std::byte* const nibbles = page.anchor + layout.nibbles_at();
   for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
     const ChunkRange range = chunk_range(layout, chunk);
     const std::size_t scalars_at = static_cast<std::size_t>(chunk) * channels + column;
@@ -256,14 +271,22 @@ void code_chunks(const EncodePage& page, int first_pair, HalfState even, HalfSta
       low = chunk_scalars(even, even_values(least), even_values(largest), sum.even, static_cast<float>(count), coding);
       high = chunk_scalars(odd, odd_values(least), odd_values(largest), sum.odd, static_cast<float>(count), coding);
       std::size_t nibble = static_cast<std::size_t>(range.first - layout.sinks) * pairs + pair;
+      const HalfState even_now = even, odd_now = odd;
       for (int i = 0; i < count; ++i, row += channels, nibble += pairs)
-        code_row<kDegree, kOfLogarithm, kDivide>(load_pairs(row), even, odd, coding,
-                                                 page.anchor + layout.nibbles_at() + nibble,
-                                                 page.residual == nullptr ? nullptr : page.residual + nibble);
+        code_row<kDivide, kResidual>(load_pairs(row), even_now, odd_now, guesser, coding.tables, nibbles + nibble,
+                                     kResidual ? page.residual + nibble : nullptr);
     }
     store_byte_pairs(low.mu8, high.mu8, page.anchor + layout.mu8_at() + scalars_at);
     store_byte_pairs(low.sg8, high.sg8, page.anchor + layout.sg8_at() + scalars_at);
   }
+}
+
+template <bool kDivide, bool kResidual>
+void code_by_guess(const EncodePage& page, int first_pair, const HalfState& even, const HalfState& odd) {
+  const LynxGuess& guess = page.coding->guess;
+  if (guess.of_logarithm) return code_chunks<kDivide, kResidual, Guess<7, true>>(page, first_pair, even, odd);
+  if (guess.degree == 3) return code_chunks<kDivide, kResidual, Guess<3, false>>(page, first_pair, even, odd);
+  return code_chunks<kDivide, kResidual, Guess<7, false>>(page, first_pair, even, odd);
 }
 
 void StripCodes(const EncodePage& page, int first_pair) {
@@ -274,14 +297,12 @@ void StripCodes(const EncodePage& page, int first_pair) {
   HalfState even{}, odd{};
   set_scale(even, even_values(gmin), even_values(gscale));
   set_scale(odd, odd_values(gmin), odd_values(gscale));
-  const LynxGuess& guess = page.coding->guess;
-  if (!safe_scale(even) || !safe_scale(odd))
-    return guess.of_logarithm  ? code_chunks<7, true, true>(page, first_pair, even, odd)
-           : guess.degree == 3 ? code_chunks<3, false, true>(page, first_pair, even, odd)
-                               : code_chunks<7, false, true>(page, first_pair, even, odd);
-  if (guess.of_logarithm) return code_chunks<7, true, false>(page, first_pair, even, odd);
-  if (guess.degree == 3) return code_chunks<3, false, false>(page, first_pair, even, odd);
-  return code_chunks<7, false, false>(page, first_pair, even, odd);
+  const bool divide = !safe_scale(even) || !safe_scale(odd), residual = page.residual != nullptr;
+  if (divide)
+    return residual ? code_by_guess<true, true>(page, first_pair, even, odd)
+                    : code_by_guess<true, false>(page, first_pair, even, odd);
+  return residual ? code_by_guess<false, true>(page, first_pair, even, odd)
+                  : code_by_guess<false, false>(page, first_pair, even, odd);
 }
 #endif
 

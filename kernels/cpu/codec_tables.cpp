@@ -113,6 +113,12 @@ LynxCoding make_lynx_coding(float alpha, int levels, LynxCentre centre, LynxSigm
     for (int residual = 0; residual < 16; ++residual)
       coding.signed_level[anchor << 4 | residual] = lynx_full_magnitude(anchor, residual, coding.tables);
   }
+  for (int i = 0; i < 128; ++i) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &coding.signed_level[i], sizeof bits);
+    coding.level_upper[i] = static_cast<std::uint16_t>(bits >> 16);
+    coding.level_lower[i] = static_cast<std::uint16_t>(bits & 0xffffu);
+  }
   return coding;
 }
 
