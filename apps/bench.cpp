@@ -10,6 +10,7 @@ namespace {
 Run set_up(CLI::App& app) {
   app.require_subcommand(1);
   auto parts = std::make_shared<std::vector<BenchPart>>();
+  parts->push_back(add_bench_codec(app));
   parts->push_back(add_bench_model(app));
   return [parts]() -> int {
     for (const BenchPart& part : *parts)
@@ -22,6 +23,6 @@ Run set_up(CLI::App& app) {
 
 extern const Command bench_command;
 const Command bench_command{"bench", "measure the codec, the link or the model on this machine",
-                            "lynxkv bench model --model MODEL.gguf --json bench.json", set_up};
+                            "lynxkv bench model --json bench.json", set_up};
 
 }  // namespace lynxkv::apps
