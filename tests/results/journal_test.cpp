@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -100,6 +101,11 @@ TEST(Journal, CutAtEveryByteKeepsEveryRowBeforeTheCutAndGoesOn) {
     spill(other.file("journal.lkj"), whole.substr(0, cut));
     std::size_t rows = 0;
     for (std::size_t i = 1; i < ends.size(); ++i) rows += ends[i] <= cut ? 1u : 0u;
+    ASSERT_EQ(read_journal(other.file("journal.lkj")).take().rows.size(), rows) << cut;
+    const bool near_a_border = std::any_of(ends.begin(), ends.end(),
+                                           [&](std::size_t end) { return cut + 9 > end && cut < end + 9; });
+    if (cut > 16 && cut % 61 != 0 && !near_a_border)
+      continue;  // opening syncs to the disk, which takes its time
     {
       Journal journal(other.path(), header(), 1e9);
       ASSERT_EQ(journal.before().rows.size(), rows) << cut;

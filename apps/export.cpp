@@ -1,0 +1,60 @@
+// lynxkv export: rows for other programs.
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "apps/command.hpp"
+#include "apps/commands.hpp"
+#include "base/error.hpp"
+#include "results/export.hpp"
+#include "results/output.hpp"
+#include "results/posix_file.hpp"
+
+namespace lynxkv::apps {
+namespace {
+
+struct ExportArguments {
+  std::string output, csv, jsonl;
+};
+
+void write_text(const std::string& path, const std::string& text) {
+  if (path == "-")
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  else
+    results::replace_file(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+int run(const ExportArguments& arguments) {
+  if (arguments.csv.empty() && arguments.jsonl.empty())
+    throw Error(ErrorCode::usage, "export", "expected --csv DIR or --jsonl FILE");
+  const results::Output output = results::load_output(arguments.output);
+  if (!arguments.jsonl.empty()) {
+    std::string text;
+    for (const results::Row& row : output.rows) text += results::json_line(row);
+    write_text(arguments.jsonl, text);
+  }
+  if (!arguments.csv.empty()) {
+    results::make_folder(arguments.csv);
+    write_text(arguments.csv + "/samples.csv", results::samples_csv(output.rows));
+    write_text(arguments.csv + "/tokens.csv", results::tokens_csv(output.rows));
+  }
+  return 0;
+}
+
+Run set_up(CLI::App& app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  app.add_option("output", arguments->output, "Output folder, journal or results file")->required();
+  app.add_option("--csv", arguments->csv, "Write samples.csv and tokens.csv into this folder");
+  app.add_option("--jsonl", arguments->jsonl,
+                 "Write one JSON object a sample into this file; - is standard output");
+  return [arguments] { return run(*arguments); };
+}
+
+}  // namespace
+
+extern const Command export_command;
+const Command export_command = {"export", "Every sample as CSV or JSONL",
+                                "lynxkv export out/quickstart --jsonl samples.jsonl", set_up};
+
+}  // namespace lynxkv::apps

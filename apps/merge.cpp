@@ -1,0 +1,50 @@
+// lynxkv merge: the shards of a campaign as one output.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/command.hpp"
+#include "apps/commands.hpp"
+#include "results/merge.hpp"
+
+namespace lynxkv::apps {
+namespace {
+
+struct MergeArguments {
+  std::vector<std::string> outputs;
+  std::string into;
+};
+
+int run(const MergeArguments& arguments) {
+  std::vector<results::Output> outputs;
+  for (const std::string& path : arguments.outputs) outputs.push_back(results::load_output(path));
+  const auto outcome = results::merge_outputs(outputs, arguments.into);
+  std::printf("%llu rows of %zu outputs in %s/results.h5\n", static_cast<unsigned long long>(outcome.rows),
+              outputs.size(), arguments.into.c_str());
+  if (outcome.duplicates > 0)
+    std::fprintf(stderr,
+                 "lynxkv: %llu samples were there more than once and count once; %llu of them with other "
+                 "output tokens\n",
+                 static_cast<unsigned long long>(outcome.duplicates),
+                 static_cast<unsigned long long>(outcome.conflicts));
+  if (!outcome.complete) std::fprintf(stderr, "lynxkv: not every output is complete\n");
+  return 0;
+}
+
+Run set_up(CLI::App& app) {
+  auto arguments = std::make_shared<MergeArguments>();
+  app.add_option("outputs", arguments->outputs,
+                 "Output folders, journals or results files of the same settings")
+      ->required();
+  app.add_option("--into", arguments->into, "Folder for the merged journal and results file")->required();
+  return [arguments] { return run(*arguments); };
+}
+
+}  // namespace
+
+extern const Command merge_command;
+const Command merge_command = {"merge", "Merge the outputs of a job array",
+                               "lynxkv merge out/shard-0 out/shard-1 --into out/all", set_up};
+
+}  // namespace lynxkv::apps
