@@ -28,7 +28,8 @@ struct Courier::State {
         shared(options, parcel_bytes, transport->size()),
         loop(*transport, options, shared),
         exceptions(std::uncaught_exceptions()),
-        thread([this] { loop.run(); }) {}
+        thread([this] { loop.run(); }),
+        sentinel([this] { watch_progress_thread(shared, *transport, options.stall_seconds); }) {}
 
   void require_alive() const {
     if (shared.failure) throw *shared.failure;
@@ -42,6 +43,7 @@ struct Courier::State {
   ProgressLoop loop;
   int exceptions;
   std::thread thread;
+  std::thread sentinel;
 };
 
 Courier::Courier(std::unique_ptr<Transport> transport, const LinkOptions& options) {
@@ -58,6 +60,7 @@ Courier::~Courier() {
     state_->shared.for_progress.notify_all();
   }
   state_->thread.join();
+  state_->sentinel.join();
 }
 
 int Courier::rank() const noexcept { return state_->transport->rank(); }
@@ -135,7 +138,7 @@ void Courier::notify() {
 void Courier::progress(const char* phase) {
   const std::lock_guard lock(state_->shared.mutex);
   state_->shared.phase = phase;
-  state_->shared.stepped_ns = now_ns();
+  state_->shared.stepped_ns = state_->shared.progress_ns = now_ns();
 }
 
 void Courier::expect_messages(bool owed) {

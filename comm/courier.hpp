@@ -78,7 +78,8 @@ class Courier {
   // Sleeps until something was delivered, the wire took a parcel, notify() was called or time is up.
   void wait(std::chrono::microseconds at_most);
   void notify();
-  // Tells the watchdog what this rank is doing, for its report, and that it is alive.
+  // A step was made: tells the watchdog, here and at the peers, and what this rank is doing, for its report. Not for
+  // a loop that finds nothing to do: it would hide a stall.
   void progress(const char* phase);
   // This rank waits for messages that a peer owes it: from now on silence is a stall, even with nothing of its own
   // on the way. False where it only idles.

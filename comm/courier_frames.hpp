@@ -6,6 +6,7 @@
 //   closing   value: 0, or 1 where an error ends this rank. I send nothing more but byes.
 //   bye       I have nothing more for you, who are closing
 //   report    value: 0. The job is about to end: log what you wait for.
+//   alive     value: 0. My caller has made a step of its own (it computes), though it may have sent nothing.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@
 
 namespace lynxkv::comm {
 
-enum class FrameType : std::uint8_t { user = 0, receipt, ping, pong, closing, bye, report };
+enum class FrameType : std::uint8_t { user = 0, receipt, ping, pong, closing, bye, report, alive };
 
 struct CourierFrame {
   FrameType type = FrameType::user;
@@ -44,7 +45,7 @@ inline Result<CourierFrame> parse_courier_frame(std::span<const std::byte> bytes
   const auto type = reader.read<std::uint8_t>();
   if (!reader.ok()) return Error(ErrorCode::transport, "control message", "has no byte");
   if (type == static_cast<std::uint8_t>(FrameType::user)) return CourierFrame{};
-  if (type > static_cast<std::uint8_t>(FrameType::report) || bytes.size() != courier_frame_bytes)
+  if (type > static_cast<std::uint8_t>(FrameType::alive) || bytes.size() != courier_frame_bytes)
     return Error(ErrorCode::transport, "control message",
                  "has type " + std::to_string(type) + " and " + std::to_string(bytes.size()) +
                      " bytes, which no courier sends: run one build on all ranks");

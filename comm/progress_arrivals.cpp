@@ -93,6 +93,7 @@ void ProgressLoop::take_frame(int from, const CourierFrame& frame) {
     }
     case FrameType::closing: return peer_closing(from, frame.value != 0);
     case FrameType::bye: sender.said_bye = true; return;
+    case FrameType::alive: return;  // that it came is what counts
     case FrameType::report: {
       std::string phase;
       {

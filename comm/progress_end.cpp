@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -99,6 +100,28 @@ void ProgressLoop::report_stall(int with) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   transport_.abort(exit_code(ErrorCode::transport));
+}
+
+void watch_progress_thread(Shared& shared, Transport& transport, double stall_seconds) {
+  const auto look_every = std::chrono::duration<double>(std::min(1.0, stall_seconds / 4));
+  std::int64_t looked_ns = now_ns();
+  std::unique_lock lock(shared.mutex);
+  while (!shared.for_sentinel.wait_for(lock, look_every, [&] { return shared.left; })) {
+    const std::int64_t before_ns = looked_ns;
+    looked_ns = now_ns();
+    // A process that was stopped as a whole has nothing to blame on the transport.
+    const bool was_stopped = seconds_between(before_ns, looked_ns) > 2 * look_every.count() + 1;
+    const std::int64_t beat_ns = shared.beat_ns;
+    if (was_stopped || beat_ns == 0 || seconds_between(beat_ns, looked_ns) < stall_seconds) continue;
+    log::error("stalled: transport {} has not returned for {:.1f} s in phase '{}'; the job ends", transport.name(),
+               seconds_between(beat_ns, looked_ns), shared.phase);
+    // Whoever is stuck in there may hold what abort needs.
+    std::thread([] {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      std::_Exit(exit_code(ErrorCode::transport));
+    }).detach();
+    transport.abort(exit_code(ErrorCode::transport));
+  }
 }
 
 void ProgressLoop::log_state(const std::string& phase) const {

@@ -58,6 +58,9 @@ void ProgressLoop::run() noexcept {
   } catch (const std::exception& error) {
     fail(Error(ErrorCode::transport, "progress thread of rank " + std::to_string(transport_.rank()), error.what()));
   }
+  const std::lock_guard lock(shared_.mutex);
+  shared_.left = true;
+  shared_.for_sentinel.notify_all();
 }
 
 void ProgressLoop::fail(Error error) {
@@ -68,6 +71,7 @@ void ProgressLoop::fail(Error error) {
 
 bool ProgressLoop::step() {
   now_ns_ = now_ns();
+  shared_.beat_ns = now_ns_;
   bool moved = take_arrivals();
   moved |= deliver_due();
   moved |= send_receipts();
@@ -75,6 +79,7 @@ bool ProgressLoop::step() {
   moved |= post_departed();
   moved |= post_waiting();
   send_pings();
+  say_alive();
   answer_closed_peers();
   share_unfinished();
   watch();
@@ -217,6 +222,22 @@ void ProgressLoop::send_pings() {
     if (counts) hot_until_ns_ = now_ns_ + active_span_ns;
     post_frame(to, FrameType::ping, static_cast<std::uint64_t>(now_ns()), counts ? 1 : 0);
   }
+}
+
+// A rank that computes for longer than the peers' patience still moves: they hear of it now and then.
+void ProgressLoop::say_alive() {
+  const auto interval_ns = static_cast<std::int64_t>(std::min(1.0, options_.stall_seconds / 8) * 1e9);
+  if (now_ns_ - alive_ns_ < interval_ns || closing_ == Closing::leaving) return;
+  alive_ns_ = now_ns_;
+  std::int64_t progress_ns = 0;
+  {
+    const std::lock_guard lock(shared_.mutex);
+    progress_ns = shared_.progress_ns;
+  }
+  if (progress_ns == told_progress_ns_) return;
+  told_progress_ns_ = progress_ns;
+  for (int to = 0; to < transport_.size(); ++to)
+    if (to != transport_.rank() && !peer(to).closed) post_frame(to, FrameType::alive);
 }
 
 void ProgressLoop::share_unfinished() {

@@ -2,6 +2,7 @@
 // the callers' threads is in Shared, under one mutex; the transport is never called with that mutex held.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +31,7 @@ struct Shared {
         closed(clocks.size(), false) {}
 
   mutable std::mutex mutex;
-  std::condition_variable for_progress, for_user;
+  std::condition_variable for_progress, for_user, for_sentinel;
   SendQueue queue;
   std::deque<Message> inbox;
   ChannelTotals totals[channel_count];
@@ -40,14 +41,21 @@ struct Shared {
   bool wire_moved = false;  // the wire took a parcel since the last wait()
   bool unfinished = false;  // something taken from the queue is not through, or not acknowledged
   std::string phase = "start";
-  std::int64_t stepped_ns = 0;
+  std::int64_t stepped_ns = 0;   // of progress() and send()
+  std::int64_t progress_ns = 0;  // of progress() alone
   bool expecting = false;
   std::vector<ClockOffset> clocks;  // by peer
   std::vector<int> sync_left;       // round trips still wanted, by peer
   std::vector<bool> closed;         // by peer: nothing is sent to it any more
   bool closing = false;             // the courier's destructor has begun
   bool failing = false;             // and an exception is unwinding
+  bool left = false;                // the progress thread has ended
+  std::atomic<std::int64_t> beat_ns{0};  // of its last step
 };
+
+// The body of a second thread, for the one stall that the progress thread cannot tell: a transport that does not
+// return. It ends the process after `stall_seconds` without a step. Until shared.left.
+void watch_progress_thread(Shared& shared, Transport& transport, double stall_seconds);
 
 class ProgressLoop {
  public:
@@ -105,6 +113,7 @@ class ProgressLoop {
   void post(Channel channel, int peer, std::vector<std::byte> bytes);
   void post_frame(int peer, FrameType type, std::uint64_t value = 0, std::int64_t time = 0);
   void send_pings();
+  void say_alive();
   // The end.
   bool may_leave();
   void say_closing(bool failed);
@@ -135,6 +144,8 @@ class ProgressLoop {
   std::int64_t active_ns_ = 0;      // when the last step did something
   std::int64_t hot_until_ns_ = 0;   // no sleep before: clocks are being compared
   std::int64_t watched_ns_ = 0;
+  std::int64_t alive_ns_ = 0;       // when the peers were told last
+  std::int64_t told_progress_ns_ = 0;
   Closing closing_ = Closing::no;
   std::int64_t leave_at_ns_ = 0;
 };
