@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "kernels/cpu/highway_targets.hpp"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/exact_cells.cpp"
 #include <hwy/foreach_target.h>
