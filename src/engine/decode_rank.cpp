@@ -11,8 +11,9 @@
 namespace lynxkv::engine {
 namespace {
 
-// Page tensors completed between two forward steps: small, so that a draft is never held up for long.
-constexpr int tensors_between_steps = 16;
+// Page tensors completed between two forward steps: more than the wire brings during one, so that completing never
+// lags behind it, and bounded, so that one request does not hold up the drafts of others for long.
+constexpr int tensors_between_steps = 256;
 
 }  // namespace
 
