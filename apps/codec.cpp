@@ -40,8 +40,10 @@ std::size_t choice(const char* option, const std::string& given, const std::arra
 std::unique_ptr<codec::Codec> codec_of(Request& request) {
   if (choice<2>("--backend", request.backend, {"cpu", "cuda"}) == 1)
     throw Error(ErrorCode::usage, "--backend cuda", "this build has no CUDA kernels for the codec; use --backend cpu");
-  if (request.exact)
-    throw Error(ErrorCode::usage, "--exact", "no codec of this build has an exact stream; leave the option out");
+  // The third stream is a codec of its own: the same two payloads, and one more.
+  if (request.codec == "lynx" && (request.exact || request.level == "exact")) request.codec = "lynx-exact";
+  if (request.exact && request.codec != "lynx-exact")
+    throw Error(ErrorCode::usage, "--exact", "codec " + request.codec + " has no exact stream; use --codec lynx");
   request.options.centre = codec::Centre(choice<2>("--centre", request.centre, {"mid", "mean"}));
   request.options.sigma = codec::Sigma(choice<2>("--sigma", request.sigma, {"log", "linear"}));
   kernels::ensure_runtime();
@@ -136,11 +138,11 @@ int decode(Request& request) {
     throw Error(ErrorCode::usage, "--level " + request.level, "codec " + request.codec + " does not decode to it");
   std::array<std::vector<std::byte>, codec::max_streams> bytes;
   codec::Payloads in;
-  for (const codec::StreamSpec& stream : streams) {
+  for (const codec::StreamSpec& stream : streams) {  // up to the first that is enough
     const auto index = static_cast<std::size_t>(stream.id);
-    if (index > 0 && level == codec::Level::draft) break;
     bytes[index] = read_file(request.input + suffixes[index]);
     in.payload[index] = bytes[index];
+    if (stream.enables == level) break;
   }
   in.raw = is_raw(request, *codec, shape, in);
   std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels));

@@ -58,6 +58,15 @@ class Codec(unittest.TestCase):
                     self.done("decode", *geometry(case), GOLDEN / case["name"], "--level", level, self.out)
                     self.assertEqual(self.out.read_bytes(), golden(case, level).read_bytes())
 
+    def test_the_exact_stream_restores_every_golden_page(self):
+        for case in CASES:
+            with self.subTest(case["name"]):
+                self.done("encode", *geometry(case), "--exact", golden(case, "kv"), self.prefix)
+                for part in ("anchor", "residual"):
+                    self.assertEqual((self.folder / f"page.{part}.bin").read_bytes(), golden(case, part).read_bytes())
+                self.done("decode", *geometry(case), self.prefix, "--level", "exact", self.out)
+                self.assertEqual(self.out.read_bytes(), golden(case, "kv").read_bytes())
+
     def test_the_modes_of_the_family_agree(self):
         case = CASES[0]
         other = ["--codec", "lynx-int4", *geometry(case)[2:]]
@@ -110,7 +119,8 @@ class Codec(unittest.TestCase):
         self.refused(2, ["--channels", "even"], "encode", "--tokens", 256, "--channels", 191, page, self.prefix)
         self.refused(2, ["--head-dim", "divisor"], "encode", *shape, "--head-dim", 50, page, self.prefix)
         self.refused(2, ["cuda", "--backend cpu"], "encode", *shape, "--backend", "cuda", page, self.prefix)
-        self.refused(2, ["exact"], "encode", *shape, "--exact", page, self.prefix)
+        self.refused(2, ["--exact", "int8 has no exact stream"], "encode", *shape, "--codec", "int8", "--exact", page,
+                     self.prefix)
         self.refused(2, ["--level draft", "bf16 does not decode to it"], "decode", *shape, "--codec", "bf16", "--level", "draft",
                      page, self.out)
 
