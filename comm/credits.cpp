@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 
 namespace lynxkv::comm {
 namespace {
 
-constexpr std::int64_t rate_span_ns = 5'000'000'000;
+constexpr std::int64_t span_ns = 2'000'000'000;
+constexpr std::size_t emulated_window_chunks = 8;
 constexpr std::size_t largest_window_bytes = std::size_t{64} << 20;
 
 }  // namespace
@@ -24,20 +26,25 @@ Credits::Credits(int peers, std::size_t chunk_bytes, double bytes_per_second, st
 
 std::size_t Credits::window() const noexcept {
   const double rate = fixed_rate_ > 0 ? fixed_rate_ : std::max(rate_now_, rate_before_);
-  const double product = rate * 1e-9 * static_cast<double>(round_trip_ns_ + latency_ns_);
-  const auto wanted = static_cast<std::size_t>(std::min(2 * product, static_cast<double>(largest_window_bytes)));
-  return std::max(chunk_bytes_, wanted);
+  const auto twice_product = [&](std::int64_t delay_ns) {
+    const double bytes = 2 * rate * 1e-9 * static_cast<double>(delay_ns);
+    return static_cast<std::size_t>(std::min(bytes, static_cast<double>(largest_window_bytes)));
+  };
+  const std::size_t window = std::max(chunk_bytes_, twice_product(round_trip_ns_ + latency_ns_));
+  if (fixed_rate_ <= 0) return window;
+  const std::size_t late = twice_product(std::max(delay_now_ns_, delay_before_ns_));
+  return std::max(window, std::min(late, emulated_window_chunks * chunk_bytes_));
 }
 
 std::size_t Credits::in_flight_bytes(int peer) const noexcept {
   return peers_[static_cast<std::size_t>(peer)].flying_bytes;
 }
 
-void Credits::sent(int peer, std::size_t bytes, std::int64_t now_ns) {
+void Credits::sent(int peer, std::size_t bytes, std::int64_t left_ns) {
   // The time since the last receipt counts only while something was on the way.
-  if (in_flight_ == 0) delivered_ns_ = now_ns;
+  if (in_flight_ == 0) delivered_ns_ = left_ns;
   Peer& to = peers_[static_cast<std::size_t>(peer)];
-  to.flying.push_back({bytes, delivered_bytes_, delivered_ns_});
+  to.flying.push_back({bytes, left_ns, delivered_bytes_, delivered_ns_});
   to.flying_bytes += bytes;
   in_flight_ += bytes;
 }
@@ -56,20 +63,21 @@ Result<void> Credits::acknowledged(int peer, std::uint64_t count, std::int64_t n
     in_flight_ -= sent.bytes;
     delivered_bytes_ += sent.bytes;
     ++from.acknowledged;
-    if (from.acknowledged == count) note_rate(sent, now_ns);
+    if (from.acknowledged == count) note(sent, now_ns);
   }
   delivered_ns_ = now_ns;
   return {};
 }
 
-void Credits::note_rate(const Sent& sent, std::int64_t now_ns) noexcept {
-  const std::int64_t span = now_ns - sent.delivered_ns;
-  if (span <= 0) return;
-  if (now_ns - span_began_ns_ > rate_span_ns) {
-    rate_before_ = rate_now_;
-    rate_now_ = 0;
+void Credits::note(const Sent& sent, std::int64_t now_ns) noexcept {
+  if (now_ns - span_began_ns_ > span_ns) {
+    rate_before_ = std::exchange(rate_now_, 0);
+    delay_before_ns_ = std::exchange(delay_now_ns_, 0);
     span_began_ns_ = now_ns;
   }
+  delay_now_ns_ = std::max(delay_now_ns_, now_ns - sent.left_ns);
+  const std::int64_t span = now_ns - sent.delivered_ns;
+  if (span <= 0) return;
   const double rate = static_cast<double>(delivered_bytes_ - sent.delivered_bytes) * 1e9 / static_cast<double>(span);
   rate_now_ = std::max(rate_now_, rate);
 }

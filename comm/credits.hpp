@@ -1,6 +1,8 @@
 // Credits: how many residual bytes of this rank may be on the way at a time, over all peers: the larger of one
 // chunk and twice the bandwidth-delay product (twice, so that the estimate can grow to what the link gives).
 // An urgent page therefore waits for about one chunk at most, and the wire stays busy while receipts come back.
+// On an emulated link the delay is the longest of late, up to some chunks' worth: what has left an emulated wire is
+// not in the way of an urgent page, and receipts of threads that share cores come late.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +28,8 @@ class Credits {
   // When the last receipt came: what waited for credit was free to go from then on.
   std::int64_t last_receipt_ns() const noexcept { return delivered_ns_; }
 
-  void sent(int peer, std::size_t bytes, std::int64_t now_ns);
+  // `left_ns`: when its last byte leaves the emulated wire; without one, now.
+  void sent(int peer, std::size_t bytes, std::int64_t left_ns);
   // `peer` has received `count` messages in all. Error{transport} for more than were sent, or fewer than before.
   Result<void> acknowledged(int peer, std::uint64_t count, std::int64_t now_ns);
   // A round trip of a small message, unslowed by data.
@@ -38,6 +41,7 @@ class Credits {
  private:
   struct Sent {
     std::size_t bytes;
+    std::int64_t left_ns;
     std::uint64_t delivered_bytes;  // in all, when this was sent
     std::int64_t delivered_ns;
   };
@@ -46,7 +50,7 @@ class Credits {
     std::size_t flying_bytes = 0;
     std::uint64_t acknowledged = 0;
   };
-  void note_rate(const Sent& sent, std::int64_t now_ns) noexcept;
+  void note(const Sent& sent, std::int64_t now_ns) noexcept;
 
   std::vector<Peer> peers_;
   std::size_t chunk_bytes_;
@@ -56,8 +60,9 @@ class Credits {
   std::uint64_t delivered_bytes_ = 0;
   std::int64_t delivered_ns_ = 0;
   std::int64_t round_trip_ns_ = 0;
-  // The highest rate seen in this span of time and in the one before it, bytes per second.
+  // The highest rate (bytes per second) and the longest delay of a receipt, in this span of time and the one before.
   double rate_now_ = 0, rate_before_ = 0;
+  std::int64_t delay_now_ns_ = 0, delay_before_ns_ = 0;
   std::int64_t span_began_ns_ = 0;
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t anchor_window_bytes = std::size_t{1} << 20;
 // Naps between tests. Waking up takes some tens of microseconds more, and the sum stays below 100.
 constexpr std::int64_t short_nap_ns = 20'000;
-constexpr std::int64_t long_nap_ns = 60'000;
+constexpr std::int64_t long_nap_ns = 75'000;
 constexpr std::int64_t active_span_ns = 2'000'000;
 constexpr std::int64_t probe_interval_ns = 50'000'000;
 
@@ -151,17 +151,21 @@ bool ProgressLoop::post_waiting() {
     if (!entry) break;
     moved = true;
     const std::size_t bytes = entry->parcel.bytes.size();
-    if (entry->parcel.channel == Channel::residual) credits_.sent(entry->parcel.peer, bytes, now_ns_);
+    const int to = entry->parcel.peer;
+    const bool residual = entry->parcel.channel == Channel::residual;
+    std::int64_t left_ns = now_ns_;
+    if (pacing_.limits_rate()) {
+      // This thread may look a moment after the wire became free; a real wire would not have waited for it.
+      std::int64_t ready_ns = entry->queued_ns;
+      if (residual && credit_blocked_) ready_ns = std::max(ready_ns, credits_.last_receipt_ns());
+      left_ns = pacing_.departure(ready_ns, bytes);
+    }
+    if (residual) credits_.sent(to, bytes, left_ns);
     if (!pacing_.limits_rate()) {
-      post(entry->parcel.channel, entry->parcel.peer, std::move(entry->parcel.bytes));
+      post(entry->parcel.channel, to, std::move(entry->parcel.bytes));
       continue;
     }
-    // This thread may look a moment after the wire became free; a real wire would not have waited for it.
-    std::int64_t ready_ns = entry->queued_ns;
-    if (entry->parcel.channel == Channel::residual && credit_blocked_)
-      ready_ns = std::max(ready_ns, credits_.last_receipt_ns());
-    const std::int64_t depart_ns = pacing_.departure(ready_ns, bytes);
-    departing_.push_back({std::move(*entry), depart_ns});
+    departing_.push_back({std::move(*entry), left_ns});
     post_departed();
   }
   if (moved) shared_.for_user.notify_all();

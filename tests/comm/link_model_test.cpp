@@ -105,6 +105,16 @@ TEST(Credits, GrowsWithTheMeasuredRateAndStaysAtAChunkOnASlowLink) {
   EXPECT_EQ(slow.window(), 1000u);
 }
 
+TEST(Credits, MakeUpForLateReceiptsOnAnEmulatedLink) {
+  Credits credits(1, 100'000, 1.25e8, 0);  // 1 Gbit/s
+  credits.sent(0, 50'000, 0);
+  EXPECT_TRUE(credits.acknowledged(0, 1, ms).ok());
+  EXPECT_EQ(credits.window(), 250'000u);
+  credits.sent(0, 50'000, ms);
+  EXPECT_TRUE(credits.acknowledged(0, 2, 100 * ms).ok());
+  EXPECT_EQ(credits.window(), 800'000u);  // eight chunks at most
+}
+
 TEST(Credits, ForgetsWhatAClosedPeerHad) {
   Credits credits(2, 1000, 0, 0);
   credits.sent(0, 500, 0);
