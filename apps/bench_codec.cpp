@@ -128,8 +128,9 @@ void bench_one(const Options& options, const std::string& name, const Pages& pag
   const Expected expected = expected_of(options, *codec, pages, drafts);
   std::vector<codec::Encoded> out(pages.count);
   std::vector<Bf16> decoded(pages.count * pages.values);
-  const auto bits = [&](bool residual) {
-    const std::size_t bytes = out[0].payload[0].size() + (residual ? out[0].payload[1].size() : 0);
+  const auto bits = [&](bool all) {
+    std::size_t bytes = 0;
+    for (const auto& payload : out[0].payload) bytes += all || bytes == 0 ? payload.size() : 0;
     return static_cast<double>(bytes) * 8 / static_cast<double>(pages.values);
   };
   const auto decode_at = [&](codec::Level level) {
@@ -139,15 +140,16 @@ void bench_one(const Options& options, const std::string& name, const Pages& pag
   };
   const auto first_page = [&] { return std::as_bytes(std::span(decoded).first(pages.values)); };
   const Speed encode = measure(options, pages, [&](std::size_t i) { codec->encode(pages.page(i), pages.shape, out[i]).take(); });
-  rows.push_back({name, "encode", place, bits(true), encode,
-                  differences(out[0].payload[0], expected.payloads.payload[0]) +
-                      differences(out[0].payload[1], expected.payloads.payload[1])});
+  long wrong = 0;
+  for (std::size_t i = 0; i < out[0].payload.size(); ++i)
+    wrong += differences(out[0].payload[i], expected.payloads.payload[i]);
+  rows.push_back({name, "encode", place, bits(true), encode, wrong});
   if (drafts) {
     const Speed draft = decode_at(codec::Level::draft);
     rows.push_back({name, "draft", place, bits(false), draft, differences(first_page(), std::as_bytes(std::span(expected.draft)))});
   }
   const Speed full = decode_at(codec->target());
-  rows.push_back({name, "full", place, bits(true), full, differences(first_page(), std::as_bytes(std::span(expected.full)))});
+  rows.push_back({name, codec->target() == codec::Level::exact ? "exact" : "full", place, bits(true), full, differences(first_page(), std::as_bytes(std::span(expected.full)))});
 }
 
 void bench_place(const Options& options, std::size_t count, const char* place, std::vector<Row>& rows) {
