@@ -16,6 +16,7 @@
 
 #include "base/bf16.hpp"
 #include "base/result.hpp"
+#include "page/geometry.hpp"
 
 namespace lynxkv::codec {
 
@@ -38,6 +39,10 @@ struct TensorShape {
   int head_dim = 0;
   int chunk_tokens = 32;
   int first_position = 0;  // of the first row in its sequence: page 0 holds the attention sinks
+  // What the tensor is of its model; codecs that treat K and V or early and late layers apart read it.
+  int layer = 0;
+  int layers = 0;  // of the model; 0: unknown
+  page::Kind kind = page::Kind::key;
 };
 
 // Options of the `lynx` family; other codecs ignore them. They are part of the settings hash.

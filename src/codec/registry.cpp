@@ -15,7 +15,12 @@
   CODEC("lynx-int4", make_lynx_int4)      \
   CODEC("lynx-int8", make_lynx_int8)      \
   CODEC("lynx", make_lynx)                \
-  CODEC("lynx-exact", make_lynx_exact)
+  CODEC("lynx-exact", make_lynx_exact)    \
+  CODEC("quantspec", make_quantspec)      \
+  CODEC("kivi4", make_kivi4)              \
+  CODEC("fp8", make_fp8)                  \
+  CODEC("cachegen-code", make_cachegen_code)   \
+  CODEC("cachegen-paper", make_cachegen_paper)
 
 namespace lynxkv::codec {
 

@@ -26,6 +26,8 @@ Result<void> check_shape(const TensorShape& shape) {
   if (shape.chunk_tokens < 1 || shape.chunk_tokens > most_page_tokens)
     return wrong("chunk_tokens", shape.chunk_tokens, "1 to " + most);
   if (shape.first_position < 0) return wrong("first_position", shape.first_position, "0 or more");
+  if (shape.layer < 0) return wrong("layer", shape.layer, "0 or more");
+  if (shape.layers < 0) return wrong("layers", shape.layers, "0 or more");
   return {};
 }
 

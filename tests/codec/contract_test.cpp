@@ -68,7 +68,8 @@ TEST_P(EveryMode, DecodesNearTheInputAndEquallyEveryTime) {
   double error = 0;
   for (std::size_t i = 0; i < rows.size(); ++i)
     error = std::fmax(error, std::fabs(static_cast<double>(to_float(rows[i]) - to_float(decoded[i]))));
-  EXPECT_LT(error, 0.5);  // half a step of four bits over about seven standard deviations
+  // Half a step: of four bits over about seven standard deviations; or of the differences' own standard deviation.
+  EXPECT_LT(error, GetParam() == "cachegen-paper" ? 1.5 : 0.5);
 }
 
 TEST_P(EveryMode, TouchesNothingOutsideTheRowsWhateverTheirAlignment) {
