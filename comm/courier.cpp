@@ -24,7 +24,7 @@ struct Courier::State {
   State(std::unique_ptr<Transport> owned, const LinkOptions& wanted)
       : options(wanted),
         transport(std::move(owned)),
-        parcel_bytes(comm::good_parcel_bytes(options, transport->max_message_bytes())),
+        parcel_bytes(comm::good_parcel_bytes(options, transport->max_message_bytes() - sizeof(std::int64_t))),
         shared(options, parcel_bytes, transport->size()),
         loop(*transport, options, shared),
         exceptions(std::uncaught_exceptions()),
@@ -68,7 +68,8 @@ int Courier::size() const noexcept { return state_->transport->size(); }
 std::string_view Courier::transport_name() const noexcept { return state_->transport->name(); }
 
 std::size_t Courier::max_parcel_bytes() const noexcept {
-  return state_->transport->max_message_bytes() - 1;  // a control message begins with its type
+  // A control message begins with its type, and an emulated link adds the time of departure.
+  return state_->transport->max_message_bytes() - sizeof(std::int64_t);
 }
 
 std::size_t Courier::good_parcel_bytes() const noexcept { return state_->parcel_bytes; }

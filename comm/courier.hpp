@@ -20,6 +20,7 @@
 
 namespace lynxkv::comm {
 
+// The same on all ranks of a job.
 struct LinkOptions {
   double gbps = 0;                             // emulated rate of this rank's data traffic; 0: as it comes
   double latency_us = 0;                       // emulated one-way latency

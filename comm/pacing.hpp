@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace lynxkv::comm {
 
@@ -30,19 +31,15 @@ class Pacing {
     return send_free_ns_;
   }
 
-  // A message whose last byte left its sender and came here at `arrival_ns` takes the incoming wire, which it
-  // shares with those of other senders: when it is delivered. It streams through, so that a lone sender's
-  // messages are not slowed twice. The reader of the clock may be late by a moment; that moment (slack) is not
-  // held against the messages behind, or a single hiccup would shift a whole stream.
+  // A message whose last byte came here at `arrival_ns` takes the incoming wire, which it shares with those of other
+  // senders: when it is delivered. It streams through, so that a lone sender's messages are not slowed twice.
   std::int64_t delivery(std::int64_t arrival_ns, std::size_t bytes) noexcept {
     if (!limits_rate()) return arrival_ns + latency_ns_;
-    const std::int64_t began = arrival_ns - time_for(bytes) - slack_ns;
-    receive_free_ns_ = std::max(began, receive_free_ns_) + time_for(bytes);
-    return std::max(arrival_ns, receive_free_ns_) + latency_ns_;
+    receive_free_ns_ = std::max(arrival_ns - time_for(bytes), receive_free_ns_) + time_for(bytes);
+    return receive_free_ns_ + latency_ns_;
   }
 
  private:
-  static constexpr std::int64_t slack_ns = 1'000'000;
   std::int64_t time_for(std::size_t bytes) const noexcept {
     return std::llround(static_cast<double>(bytes) * ns_per_byte_);
   }
@@ -51,6 +48,30 @@ class Pacing {
   std::int64_t latency_ns_;
   std::int64_t send_free_ns_ = 0;
   std::int64_t receive_free_ns_ = 0;
+};
+
+// When a message would have come over an exact wire: its departure, which it carries (by the sender's clock), and the
+// shortest way that any message took of late. Threads that share cores look late at what departs and arrives; taken
+// at face value, one such moment would shift the whole stream behind it. Needs no common clock, and follows its drift.
+class Transit {
+ public:
+  std::int64_t arrival_ns(std::int64_t departed_ns, std::int64_t seen_ns) noexcept {
+    if (seen_ns - span_began_ns_ > span_ns) {
+      before_ns_ = now_ns_;
+      now_ns_ = unknown;
+      span_began_ns_ = seen_ns;
+    }
+    now_ns_ = std::min(now_ns_, seen_ns - departed_ns);
+    return departed_ns + std::min(now_ns_, before_ns_);
+  }
+
+ private:
+  static constexpr std::int64_t span_ns = 5'000'000'000;
+  static constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::max();
+  // The shortest way in this span of time and in the one before it.
+  std::int64_t now_ns_ = unknown;
+  std::int64_t before_ns_ = unknown;
+  std::int64_t span_began_ns_ = 0;
 };
 
 }  // namespace lynxkv::comm

@@ -2,6 +2,7 @@
 // couriers say to each other.
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -27,14 +28,29 @@ bool ProgressLoop::take_arrivals() {
     if (message.channel == Channel::control) {
       take_control(std::move(message));
     } else if (pacing_.active()) {
-      const std::int64_t due_ns = pacing_.delivery(now_ns_, message.bytes.size());
-      arriving_.push_back({std::move(message), due_ns});
+      delay_emulated(std::move(message));
     } else {
       deliver(std::move(message));
     }
     message = Message{};
   }
   return taken > 0;
+}
+
+void ProgressLoop::delay_emulated(Message message) {
+  std::int64_t arrival_ns = now_ns_;
+  if (pacing_.limits_rate()) {
+    std::int64_t departed_ns = 0;
+    if (message.bytes.size() < sizeof departed_ns)
+      throw Error(ErrorCode::transport, fmt::format("rank {}", message.peer),
+                  "sends data without the emulated link's departure time: the ranks' link options differ");
+    const std::size_t bytes = message.bytes.size() - sizeof departed_ns;
+    std::memcpy(&departed_ns, message.bytes.data() + bytes, sizeof departed_ns);
+    message.bytes.resize(bytes);
+    arrival_ns = peer(message.peer).transit.arrival_ns(departed_ns, now_ns_);
+  }
+  const std::int64_t due_ns = pacing_.delivery(arrival_ns, message.bytes.size());
+  arriving_.push_back({std::move(message), due_ns});
 }
 
 bool ProgressLoop::deliver_due() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -199,6 +200,8 @@ bool ProgressLoop::post_departed() {
   bool moved = false;
   while (!departing_.empty() && departing_.front().depart_ns <= now_ns_) {
     Parcel& parcel = departing_.front().entry.parcel;
+    const auto departed = std::as_bytes(std::span(&departing_.front().depart_ns, 1));
+    parcel.bytes.insert(parcel.bytes.end(), departed.begin(), departed.end());
     if (!peer(parcel.peer).closed) post(parcel.channel, parcel.peer, std::move(parcel.bytes));
     departing_.pop_front();
     moved = true;

@@ -92,6 +92,7 @@ class ProgressLoop {
     bool closed = false;          // said closing
     bool said_bye = false;        // said bye
     bool bye_sent = false;
+    Transit transit;              // of its data, on an emulated link
   };
   enum class Closing { no, draining, leaving };
 
@@ -102,6 +103,7 @@ class ProgressLoop {
   void take_control(Message message);
   void take_frame(int peer, const CourierFrame& frame);
   void peer_closing(int peer, bool failed);
+  void delay_emulated(Message message);
   bool deliver_due();
   void deliver(Message message);
   bool send_receipts();

@@ -53,7 +53,23 @@ TEST(Pacing, SharesTheReceiversWireAmongItsSenders) {
     delivered = receiver.delivery(one.departure(0, 100'000), 100'000);
     delivered = receiver.delivery(two.departure(0, 100'000), 100'000);
   }
-  EXPECT_NEAR(static_cast<double>(delivered), 200 * 100'000, 1.1 * ms);
+  EXPECT_EQ(delivered, 200 * 100'000);
+}
+
+TEST(Transit, TakesOutWhatThreadsWereLate) {
+  Transit transit;
+  EXPECT_EQ(transit.arrival_ns(1000, 51'000), 51'000);   // the peer's clock is 50 us behind, or the way is that long
+  EXPECT_EQ(transit.arrival_ns(2000, 900'000), 52'000);  // seen late
+  EXPECT_EQ(transit.arrival_ns(3000, 43'000), 43'000);   // a shorter way
+  EXPECT_EQ(transit.arrival_ns(4000, 900'000), 44'000);
+}
+
+TEST(Transit, FollowsAClockThatDriftsAway) {
+  Transit transit;
+  std::int64_t arrival = 0;
+  for (std::int64_t s = 0; s < 100; ++s)  // 100 us a second
+    arrival = transit.arrival_ns(s * 1000 * ms, s * 1000 * ms + s * ms / 10);
+  EXPECT_LT(99 * 1000 * ms + 99 * ms / 10 - arrival, 12 * ms / 10);
 }
 
 TEST(Credits, AllowsOneChunkUntilAReceiptComes) {
