@@ -1,0 +1,109 @@
+#include "engine/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/error.hpp"
+
+namespace lynxkv::engine {
+namespace {
+
+std::string config_file(const std::string& text) {
+  const std::string path = ::testing::TempDir() + "lynxkv_config_test.yaml";
+  std::ofstream(path) << text;
+  return path;
+}
+
+std::string message_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    load_config(config_file(text), overrides);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    return error.what();
+  }
+  return "accepted";
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Config, HasADefaultForEveryKey) {
+  const Config config = load_config("", {});
+  EXPECT_EQ(config.transfer.modes, std::vector<std::string>{"lynx"});
+  EXPECT_EQ(config.transfer.page_tokens, 256);
+  EXPECT_EQ(config.speculation.cap, 64);
+}
+
+TEST(Config, ReadsSectionsAndOverridesInOrder) {
+  const Config config = load_config(config_file("transfer: {modes: [bf16, lynx], sinks: 0}\nlink: {gbps: 2.5}\n"),
+                                    {"transfer.sinks=8", "transfer.sinks=7", "suite.lengths=[512, 1024]", "link.strict=true"});
+  EXPECT_EQ(config.transfer.modes.size(), 2u);
+  EXPECT_EQ(config.transfer.sinks, 7);
+  EXPECT_EQ(config.link.gbps, 2.5);
+  EXPECT_TRUE(config.link.strict);
+  EXPECT_EQ(config.suite.lengths, (std::vector<int>{512, 1024}));
+}
+
+TEST(Config, TakesRolesAsCountsOrAsLists) {
+  EXPECT_EQ(load_config("", {"roles.prefill=2"}).roles.prefill, 2);
+  const Config listed = load_config("", {"roles.prefill=[0, 3]", "roles.decode=[1, 2]"});
+  EXPECT_EQ(listed.roles.prefill_ranks, (std::vector<int>{0, 3}));
+  EXPECT_EQ(listed.roles.prefill, 2);
+}
+
+TEST(Config, NamesTheNearestKeyForAnUnknownOne) {
+  EXPECT_TRUE(has(message_of("transfer: {mode: [lynx]}"), "did you mean 'transfer.modes'"));
+  EXPECT_TRUE(has(message_of("transfers: {modes: [lynx]}"), "did you mean 'transfer'"));
+  EXPECT_TRUE(has(message_of("", {"link.gpbs=1"}), "did you mean 'link.gbps'"));
+}
+
+TEST(Config, NamesTheNearestValueForAnUnknownOne) {
+  EXPECT_TRUE(has(message_of("transfer: {modes: [lynks]}"), "did you mean 'lynx'"));
+  EXPECT_TRUE(has(message_of("transfer: {start: stream}"), "did you mean 'streaming'"));
+}
+
+TEST(Config, RefusesWrongTypes) {
+  EXPECT_TRUE(has(message_of("transfer: {sinks: many}"), "takes a whole number, not 'many'"));
+  EXPECT_TRUE(has(message_of("transfer: {sinks: 1.5}"), "takes a whole number"));
+  EXPECT_TRUE(has(message_of("link: {strict: 7}"), "true or false"));
+  EXPECT_TRUE(has(message_of("link: {gbps: [1]}"), "takes a number"));
+  EXPECT_TRUE(has(message_of("suite: {lengths: {a: 1}}"), "a list"));
+  EXPECT_TRUE(has(message_of("suite: ruler"), "takes keys"));
+  EXPECT_TRUE(has(message_of("- 1"), "expected sections"));
+  EXPECT_TRUE(has(message_of("a: [1"), "line"));
+}
+
+TEST(Config, RefusesValuesOutOfRange) {
+  EXPECT_TRUE(has(message_of("transfer: {alpha: 0}"), "transfer.alpha"));
+  EXPECT_TRUE(has(message_of("transfer: {alpha: .nan}"), "transfer.alpha"));
+  EXPECT_TRUE(has(message_of("transfer: {levels: 127}"), "112 or 120"));
+  EXPECT_TRUE(has(message_of("transfer: {page_tokens: 257}"), "page_tokens"));
+  EXPECT_TRUE(has(message_of("engine: {prefill_chunk: 100}"), "multiple of transfer.page_tokens"));
+  EXPECT_TRUE(has(message_of("transfer: {modes: []}"), "at least one"));
+  EXPECT_TRUE(has(message_of("transfer: {modes: [lynx, lynx]}"), "twice"));
+  EXPECT_TRUE(has(message_of("suite: {lengths: [0]}"), "suite.lengths"));
+  EXPECT_TRUE(has(message_of("", {"noequals"}), "expected key=value"));
+  EXPECT_TRUE(has(message_of("speculation: {temperature: 0.7}"), "only 0"));
+}
+
+TEST(Config, RefusesAFileThatIsNotThere) {
+  EXPECT_THROW(load_config("/nonexistent/run.yaml", {}), Error);
+}
+
+TEST(Config, PrintsAnEffectiveConfigThatReadsBackTheSame) {
+  const Config config = load_config("", {"transfer.modes=[bf16, lynx]", "roles.prefill=[1]", "roles.decode=[0]", "link.gbps=0.75",
+                                         "suite.text=\"a: 'quoted' text\""});
+  const Config again = load_config(config_file(to_yaml(config)), {});
+  EXPECT_EQ(to_yaml(again), to_yaml(config));
+  EXPECT_EQ(again.suite.text, "a: 'quoted' text");
+}
+
+TEST(Config, CountsOnlyResultKeysAsResult) {
+  const Config base = load_config("", {});
+  EXPECT_EQ(result_keys_json(base), result_keys_json(load_config("", {"engine.threads=2", "output.dir=elsewhere", "roles.decode=2"})));
+  EXPECT_NE(result_keys_json(base), result_keys_json(load_config("", {"transfer.sinks=3"})));
+}
+
+}  // namespace
+}  // namespace lynxkv::engine
