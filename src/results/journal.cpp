@@ -117,12 +117,16 @@ void report(const JournalContents& before, const std::string& path) {
 
 }  // namespace
 
+Result<JournalContents> parse_journal(std::span<const std::byte> file, const std::string& name) {
+  auto scan = scan_journal(file);
+  if (!scan) return Error(scan.error().code(), name, scan.error().what());
+  return read_records(scan.value(), file, name);
+}
+
 Result<JournalContents> read_journal(const std::string& path) {
   auto file = read_whole_file(path);
   if (!file) return file.error();
-  auto scan = scan_journal(file.value());
-  if (!scan) return Error(scan.error().code(), path, scan.error().what());
-  return read_records(scan.value(), file.value(), path);
+  return parse_journal(file.value(), path);
 }
 
 struct Journal::State {

@@ -3,8 +3,10 @@
 // A record is done when it is on disk; a torn tail is dropped when the journal is opened, and reported.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,9 @@ constexpr const char* journal_file_name = "journal.lkj";
 // Reads without locking; a row that a running job is just appending counts as torn. Error{bad_data} where the
 // file is no journal, or one of another version.
 Result<JournalContents> read_journal(const std::string& path);
+
+// The same from a file's bytes; `name` is for messages.
+Result<JournalContents> parse_journal(std::span<const std::byte> file, const std::string& name);
 
 class Journal {
  public:
