@@ -27,6 +27,7 @@ std::vector<RankFacts> exchange(const comm::World& world, const std::map<std::st
 }
 
 void require_equal(const std::vector<RankFacts>& all, const std::vector<std::string>& names) {
+  std::string differences;
   for (const std::string& name : names) {
     std::map<std::string, std::string> ranks_by_value;
     for (const RankFacts& rank : all) {
@@ -37,9 +38,11 @@ void require_equal(const std::vector<RankFacts>& all, const std::vector<std::str
     if (ranks_by_value.size() <= 1) continue;
     std::string text;
     for (const auto& [value, ranks] : ranks_by_value)
-      text += (text.empty() ? "rank " : "; rank ") + ranks + " has '" + value.substr(0, 400) + "'";
-    throw Error(ErrorCode::usage, name, "differs between ranks: " + text + "; start all ranks with the same");
+      text += (text.empty() ? "" : ", ") + std::string("rank ") + ranks + " has '" + value.substr(0, 200) + "'";
+    differences += (differences.empty() ? "" : "; ") + name + ": " + text;
   }
+  if (!differences.empty())
+    throw Error(ErrorCode::usage, "ranks differ", differences + "; start all ranks with the same");
 }
 
 std::string communication_environment() {

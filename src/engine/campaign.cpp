@@ -30,8 +30,8 @@ std::string attempt_json(const Preparation& preparation) {
   facts["threads"] = preparation.threads;
   facts["seed"] = preparation.config.suite.seed;
   for (const RankFacts& rank : preparation.ranks) {
-    nlohmann::json placed = rank.facts;
-    placed.erase("config");
+    nlohmann::json placed;
+    for (const char* name : {"host", "cpu", "isa", "mask", "cores", "environment"}) placed[name] = rank.facts.at(name);
     placed["role"] = preparation.roles.name_of(rank.rank);
     facts["ranks"].push_back(std::move(placed));
   }

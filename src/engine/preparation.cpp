@@ -127,18 +127,23 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request) {
                                                            "; its best path is " + std::string(model::name_of(best)));
     isa = std::string(model::name_of(wanted));
   });
-  made.ranks = exchange(world, {{"host", world.host()},
-                                {"version", version()},
-                                {"config", result_keys_json(made.config)},
-                                {"roles", role_text(made.roles)},
-                                {"environment", communication_environment()},
-                                {"isa", isa},
-                                {"results isa", world.rank() == 0 ? isa_of_results(made.config.output.dir) : ""},
-                                {"cpu", cpu_name()},
-                                {"mask", cpu_mask()},
-                                {"cores", std::to_string(allowed_cores())}});
+  std::map<std::string, std::string> mine = {{"host", world.host()},
+                                             {"version", version()},
+                                             {"roles", role_text(made.roles)},
+                                             {"environment", communication_environment()},
+                                             {"isa", isa},
+                                             {"results isa", world.rank() == 0 ? isa_of_results(made.config.output.dir) : ""},
+                                             {"cpu", cpu_name()},
+                                             {"mask", cpu_mask()},
+                                             {"cores", std::to_string(allowed_cores())}};
+  std::vector<std::string> must_agree = {"version", "roles", "environment"};
+  for (const auto& [name, value] : nlohmann::json::parse(result_keys_json(made.config)).items()) {
+    mine[name] = value.dump();
+    must_agree.push_back(name);
+  }
+  made.ranks = exchange(world, mine);
   collectively(world, [&] {
-    require_equal(made.ranks, {"version", "config", "roles", "environment"});
+    require_equal(made.ranks, must_agree);
     made.isa = agreed_isa(made.config, made.ranks);
     const int here = ranks_on(made.ranks, world.host());
     made.threads = made.config.engine.threads > 0 ? made.config.engine.threads : fair_threads(here);
