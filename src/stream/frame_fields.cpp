@@ -26,19 +26,22 @@ TensorId tensor_at(const Transfer& transfer, std::size_t index) noexcept {
   return {in_page / 2, static_cast<page::Kind>(in_page % 2), static_cast<int>(index / per_page)};
 }
 
-codec::TensorShape shape_of(const Transfer& transfer, int page) noexcept {
+codec::TensorShape shape_of(const Transfer& transfer, const TensorId& tensor) noexcept {
   const page::Geometry& geometry = transfer.geometry;
   codec::TensorShape shape;
-  shape.first_position = page * geometry.page_tokens;
+  shape.first_position = tensor.page * geometry.page_tokens;
   shape.tokens = std::min(geometry.page_tokens, transfer.tokens - shape.first_position);
   shape.channels = geometry.channels();
   shape.head_dim = geometry.head_dim;
   shape.chunk_tokens = geometry.chunk_tokens;
+  shape.layer = tensor.layer;
+  shape.layers = geometry.layers;
+  shape.kind = tensor.kind;
   return shape;
 }
 
 page::WireHeader settled_header(const Transfer& transfer, const TensorId& tensor, codec::StreamId stream) {
-  const codec::TensorShape shape = shape_of(transfer, tensor.page);
+  const codec::TensorShape shape = shape_of(transfer, tensor);
   page::WireHeader h;
   h.request = transfer.request;
   h.generation = transfer.generation;

@@ -23,7 +23,7 @@ int tensor_count(const Transfer& transfer) noexcept;
 // 0 .. tensor_count - 1, page by page.
 std::size_t index_of(const Transfer& transfer, const TensorId& tensor) noexcept;
 TensorId tensor_at(const Transfer& transfer, std::size_t index) noexcept;
-codec::TensorShape shape_of(const Transfer& transfer, int page) noexcept;
+codec::TensorShape shape_of(const Transfer& transfer, const TensorId& tensor) noexcept;
 
 // All fields that the announcement settles; sequence, attempt, flags, payload and fragment are left at zero.
 page::WireHeader settled_header(const Transfer& transfer, const TensorId& tensor, codec::StreamId stream);

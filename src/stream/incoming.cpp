@@ -23,9 +23,11 @@ Incoming::Incoming(const Transfer& transfer, page::SequenceKv* destination, Held
     : transfer_(transfer), destination_(destination), held_(held) {
   LYNXKV_CHECK(transfer.codec != nullptr && destination != nullptr && transfer.tokens >= 0);
   LYNXKV_CHECK(destination->geometry() == transfer.geometry && destination->length() >= transfer.tokens);
-  for (int page = 0; page < page_count(transfer); ++page)
-    LYNXKV_CHECK(destination->page_first_position(page) == shape_of(transfer, page).first_position &&
-                 destination->page_tokens(page) >= shape_of(transfer, page).tokens);
+  for (int page = 0; page < page_count(transfer); ++page) {
+    const codec::TensorShape shape = shape_of(transfer, {0, page::Kind::key, page});
+    LYNXKV_CHECK(destination->page_first_position(page) == shape.first_position &&
+                 destination->page_tokens(page) >= shape.tokens);
+  }
   tensors_.resize(static_cast<std::size_t>(tensor_count(transfer)));
   if (tensors_.empty()) {
     progress_.level = transfer.codec->streams().back().enables;
@@ -55,7 +57,7 @@ std::string Incoming::refusal(const page::WireHeader& h) const {
   if (h.page >= static_cast<std::uint32_t>(page_count(transfer_)))
     return fmt::format("page: announced {} pages, found page {}", page_count(transfer_), h.page);
   if (std::string text = difference(settled_header(transfer_, tensor_of(h), id), h); !text.empty()) return text;
-  const std::size_t most = transfer_.codec->payload_bytes(id, shape_of(transfer_, static_cast<int>(h.page)), h.raw);
+  const std::size_t most = transfer_.codec->payload_bytes(id, shape_of(transfer_, tensor_of(h)), h.raw);
   if (h.payload_bytes > most)
     return fmt::format("payload bytes: at most {} for this tensor, found {}", most, h.payload_bytes);
   return {};
@@ -226,7 +228,7 @@ Result<int> Incoming::complete(int tensors) {
 Result<void> Incoming::decode(std::size_t index) {
   Tensor& tensor = tensors_[index];
   const TensorId id = tensor_at(transfer_, index);
-  const codec::TensorShape shape = shape_of(transfer_, id.page);
+  const codec::TensorShape shape = shape_of(transfer_, id);
   const codec::Level level = reachable(tensor);
   codec::Payloads in;
   in.raw = tensor.raw;

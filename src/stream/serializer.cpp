@@ -65,7 +65,7 @@ struct Serializer::State {
     const Transfer& transfer = out.transfer;
     LYNXKV_CHECK(tensor.layer >= 0 && tensor.layer < transfer.geometry.layers);
     LYNXKV_CHECK(tensor.page >= 0 && tensor.page < page_count(transfer));
-    const codec::TensorShape shape = shape_of(transfer, tensor.page);
+    const codec::TensorShape shape = shape_of(transfer, tensor);
     LYNXKV_CHECK(first_position == shape.first_position && tokens == shape.tokens);
     return shape;
   }

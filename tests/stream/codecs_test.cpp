@@ -30,7 +30,14 @@ TEST_P(Modes, GivesTheSamePagesAsTheCodecAlone) {
     EXPECT_EQ(rig.deserializer.held_bytes(), 0u);
     for (int page = 0; page < 2; ++page)
       for (const auto kind : {page::Kind::key, page::Kind::value}) {
-        const codec::TensorShape shape{rig.source.page_tokens(page), 8, 4, 32, page * 256};
+        codec::TensorShape shape;
+        shape.tokens = rig.source.page_tokens(page);
+        shape.channels = 8;
+        shape.head_dim = 4;
+        shape.first_position = page * 256;
+        shape.layer = 1;
+        shape.layers = 2;
+        shape.kind = kind;
         codec::Encoded encoded;
         ASSERT_TRUE(codec->encode(Rig::rows_of(rig.source, 1, kind, page), shape, encoded).ok());
         codec::Payloads in;
