@@ -141,7 +141,7 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request) {
     mine[name] = value.dump();
     must_agree.push_back(name);
   }
-  made.ranks = exchange(world, mine);
+  made.ranks = engine::exchange(world, mine);
   collectively(world, [&] {
     require_equal(made.ranks, must_agree);
     made.isa = agreed_isa(made.config, made.ranks);
