@@ -137,7 +137,8 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request) {
                                              {"mask", cpu_mask()},
                                              {"cores", std::to_string(allowed_cores())}};
   std::vector<std::string> must_agree = {"version", "roles", "environment"};
-  for (const auto& [name, value] : nlohmann::json::parse(result_keys_json(made.config)).items()) {
+  const nlohmann::json keys = nlohmann::json::parse(result_keys_json(made.config));
+  for (const auto& [name, value] : keys.items()) {
     mine[name] = value.dump();
     must_agree.push_back(name);
   }
