@@ -19,6 +19,13 @@ Error write_error(const std::string& path, int number) {
           (full ? "; free some space and run the same command again" : "; run the same command again"));
 }
 
+// A device or a pipe takes bytes as they come; a rename would put a file in its place.
+void write_through(const std::string& path, std::span<const std::byte> bytes) {
+  const Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!descriptor) throw Error(ErrorCode::usage, path, "cannot be opened for writing: " + system_text(errno));
+  write_all(descriptor.get(), bytes, path);
+}
+
 std::string folder_of(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
@@ -72,7 +79,17 @@ void sync_folder(const std::string& folder) {
   sync_file(descriptor.get(), folder);
 }
 
-void replace_file(const std::string& path, std::span<const std::byte> bytes) {
+void replace_file(const std::string& named, std::span<const std::byte> bytes) {
+  std::string path = named;
+  struct stat status {};
+  if (::stat(named.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode))
+      throw Error(ErrorCode::usage, named, "is a folder; expected the name of a file");
+    if (!S_ISREG(status.st_mode)) return write_through(named, bytes);
+    // The rename must hit the file, not a link that leads to it.
+    std::error_code ignored;
+    if (const auto real = std::filesystem::canonical(named, ignored); !ignored) path = real.string();
+  }
   const std::string temporary = path + ".tmp";
   Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!descriptor) {

@@ -83,6 +83,20 @@ TEST(Hdf5, IsReadByH5pyAndByTheShippedTenLines) {
             "bf16         niah_single         0.50    0.125 s\n");
 }
 
+TEST(Hdf5, IsDrawnByTheShippedScript) {
+  if (run("/usr/bin/python3 -c 'import h5py, matplotlib'").first != 0)
+    GTEST_SKIP() << "no Python with h5py and matplotlib here";
+  TemporaryFolder folder;
+  write_hdf5(folder.file("r.h5"), sorted_rows(), meta);
+  const std::string plot = "/usr/bin/python3 " + source + "/apps/plot.py ";
+  EXPECT_EQ(run(plot + folder.file("r.h5") + " " + folder.file("r.png")).first, 0);
+  EXPECT_EQ(slurp(folder.file("r.png")).substr(1, 3), "PNG");
+  const auto [status, output] = run(plot + folder.file("r.h5") + " " + folder.file("n.png") + " --task vt");
+  EXPECT_EQ(status, 1);
+  EXPECT_EQ(output, "plot: no rows of that task and length; the file holds: niah_single at 2048\n");
+  EXPECT_EQ(run(plot + folder.file("r.png") + " " + folder.file("n.png")).first, 1);
+}
+
 TEST(Hdf5, HoldsNoRowsAndManyRowsAndALongConfig) {
   TemporaryFolder folder;
   write_hdf5(folder.file("none.h5"), {}, Hdf5Meta{});

@@ -197,6 +197,15 @@ TEST(Journal, RefusesARecordOfAnotherVersionRatherThanSkippingIt) {
   EXPECT_NE(refusal(other.path(), header(), ErrorCode::bad_data).find("found 2"), std::string::npos);
 }
 
+TEST(Journal, OfTheFirstVersionIsStillRead) {
+  const auto contents = read_journal(LYNXKV_TEST_DATA "/results/journal.lkj").take();
+  ASSERT_EQ(contents.rows.size(), 6u);
+  Row expected = sample_row(1, "lynx");
+  expected.retries = 0;
+  EXPECT_EQ(contents.rows[5], expected);
+  EXPECT_EQ(contents.header.settings_hash, 77u);
+}
+
 TEST(Journal, IsOpenForOneWriterAtATimeAndNamesTheOther) {
   TemporaryFolder folder;
   ::setenv("SLURM_JOB_ID", "4711", 1);

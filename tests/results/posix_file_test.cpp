@@ -1,0 +1,68 @@
+#include "results/posix_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace lynxkv::results {
+namespace {
+
+using lynxkv::testing::TemporaryFolder;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(ReplaceFile, WritesANewFileAndReplacesAnOldOne) {
+  TemporaryFolder folder;
+  replace_file(folder.file("a"), bytes_of("one"));
+  replace_file(folder.file("a"), bytes_of("two"));
+  EXPECT_EQ(slurp(folder.file("a")), "two");
+  EXPECT_FALSE(std::filesystem::exists(folder.file("a.tmp")));
+}
+
+TEST(ReplaceFile, FollowsALinkToTheFileInsteadOfReplacingTheLink) {
+  TemporaryFolder folder;
+  replace_file(folder.file("a"), bytes_of("one"));
+  std::filesystem::create_symlink(folder.file("a"), folder.file("link"));
+  replace_file(folder.file("link"), bytes_of("two"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+  EXPECT_EQ(slurp(folder.file("a")), "two");
+}
+
+TEST(ReplaceFile, NeverPutsAFileInThePlaceOfADeviceOrAPipe) {
+  TemporaryFolder folder;
+  // Root could do harm with a fault here: it gets a full disk of its own. Others cannot hurt /dev.
+  const std::string full = folder.file("full");
+  const bool own = ::mknod(full.c_str(), S_IFCHR | 0600, makedev(1, 7)) == 0 && std::ofstream(full).is_open();
+  if (!own && ::geteuid() == 0) GTEST_SKIP() << "no devices can be made here";
+  const std::string device = own ? full : "/dev/full";
+  try {
+    replace_file(device, bytes_of("x"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::incomplete);
+    EXPECT_NE(std::string(error.what()).find("No space left on device; free some space"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_TRUE(std::filesystem::is_character_file(device));
+}
+
+TEST(ReplaceFile, RefusesAFolder) {
+  TemporaryFolder folder;
+  EXPECT_THROW(replace_file(folder.path(), bytes_of("x")), Error);
+}
+
+}  // namespace
+}  // namespace lynxkv::results
