@@ -1,0 +1,52 @@
+// The page codecs on a GPU: many page tensors in one launch, the same bytes as kernels/codec.hpp.
+// Everything is enqueued on the given stream and nothing waits: the caller orders the stream against its copies. No
+// scratch memory is needed, tables and page lists travel as kernel parameters, and they may be freed at once.
+//
+// All page pointers are device memory, 4-byte aligned; with 16-byte alignment and channels a multiple of 8 the widest
+// loads and stores are used. Layouts: LynxLayout, UniformLayout.
+// outcomes: device memory, one word for each page, set to a PageOutcome; it says what became of the page once the
+// stream has passed the call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/codec.hpp"
+#include "kernels/cuda/runtime.hpp"
+
+namespace lynxkv::kernels::cuda {
+
+// What the pages of one call share.
+struct LynxShape {
+  int channels = 0;       // even
+  int chunk_tokens = 32;  // 1 .. 256
+};
+
+struct LynxEncodePage {
+  const Bf16* rows = nullptr;       // [tokens][channels]
+  std::byte* anchor = nullptr;      // LynxLayout::anchor_bytes()
+  std::byte* residual = nullptr;    // LynxLayout::nibble_bytes(), or null: the anchor only
+  int tokens = 0;                   // 1 .. 256
+  int sinks = 0;                    // 0 .. tokens
+};
+struct LynxDecodePage {
+  const std::byte* anchor = nullptr;
+  const std::byte* residual = nullptr;  // null for a draft
+  Bf16* rows = nullptr;                 // [tokens][channels]: the KV page itself
+  int tokens = 0;
+  int sinks = 0;
+};
+
+// Outcomes `raw` and `not_finite` leave the payloads undefined; a raw page is its own payload (copy_on_device).
+void lynx_encode(std::span<const LynxEncodePage> pages, const LynxShape& shape, const LynxCoding& coding,
+                 std::uint32_t* outcomes, StreamHandle stream);
+
+// Every row is written. Outcome `not_finite`, rows undefined: a page scalar or a sink is not finite, which no encoder
+// writes. Nibbles and chunk scalars of any value are safe.
+void lynx_decode_draft(std::span<const LynxDecodePage> pages, const LynxShape& shape, const LynxCoding& coding,
+                       std::uint32_t* outcomes, StreamHandle stream);
+void lynx_decode_full(std::span<const LynxDecodePage> pages, const LynxShape& shape, const LynxCoding& coding,
+                      std::uint32_t* outcomes, StreamHandle stream);
+
+}  // namespace lynxkv::kernels::cuda

@@ -1,0 +1,153 @@
+// The scalars of a slice, with lanes in pair order: extremes, the page's scale, the chunks' centres and scalars.
+#pragma once
+
+#include "kernels/cuda/codec_encode_state.cuh"
+
+namespace lynxkv::kernels::cuda {
+
+// Least and largest value of each channel over a chunk. Eight rows of eight lanes' 16 bytes are in flight at a time.
+__device__ inline void take_chunk_extremes(const EncodeSlice& slice, const std::uint32_t* rows, int chunk, int lane,
+                                           std::uint32_t* extremes) {
+  const TokenRange range = tokens_of_chunk(slice.layout, chunk);
+  const int across = lane % lanes_across, down = lane / lanes_across;
+  std::uint32_t least[4], largest[4];
+  for (int i = 0; i < 4; ++i) {
+    least[i] = pair_of_infinities;
+    largest[i] = pair_of_minus_infinities;
+  }
+  for (int token = range.first + down; token < range.last; token += rows_at_once) {
+    const uint4 x = reinterpret_cast<const uint4*>(rows)[token * lanes_across + across];
+    const std::uint32_t words[4] = {x.x, x.y, x.z, x.w};
+    for (int i = 0; i < 4; ++i) {
+      least[i] = least_of(least[i], words[i]);
+      largest[i] = largest_of(largest[i], words[i]);
+    }
+  }
+  for (int step = lanes_across; step < lanes; step *= 2)
+    for (int i = 0; i < 4; ++i) {
+      least[i] = least_of(least[i], __shfl_xor_sync(whole_warp, least[i], step));
+      largest[i] = largest_of(largest[i], __shfl_xor_sync(whole_warp, largest[i], step));
+    }
+  uint4* kept = reinterpret_cast<uint4*>(extremes) + chunk * 2 * lanes_across;
+  if (down == 0) kept[across] = make_uint4(least[0], least[1], least[2], least[3]);
+  if (down == 1) kept[lanes_across + across] = make_uint4(largest[0], largest[1], largest[2], largest[3]);
+}
+
+__device__ inline void keep_scale(PageTerms& terms, int channel, LynxScale scale) {
+  const float gscale = to_float(scale.gscale);
+  terms.gmin[channel] = to_float(scale.gmin);
+  terms.gscale[channel] = gscale;
+  terms.per_gscale[channel] = reciprocal_or_zero(gscale);
+}
+
+__device__ inline unsigned outcome_of(Bf16 least, Bf16 largest) {
+  if (!is_finite(least) || !is_finite(largest)) return static_cast<unsigned>(PageOutcome::not_finite);
+  return static_cast<unsigned>(lynx_needs_raw(least) || lynx_needs_raw(largest) ? PageOutcome::raw : PageOutcome::coded);
+}
+
+// One warp: the page's gmin and gscale into shared memory and the payload. Gives the slice's outcome in each lane.
+__device__ inline unsigned take_page_scale(const EncodeSlice& slice, EncodeShared& shared, int lane) {
+  const std::uint32_t* extremes = extremes_of(shared);
+  std::uint32_t least = pair_of_infinities, largest = pair_of_minus_infinities;
+  for (int chunk = 0; chunk < slice.layout.chunks(); ++chunk) {
+    least = least_of(least, extremes[(chunk * 2) * slice_pairs + lane]);
+    largest = largest_of(largest, extremes[(chunk * 2 + 1) * slice_pairs + lane]);
+  }
+  if (slice.layout.sinks >= slice.layout.tokens) least = largest = 0;
+  const unsigned even_outcome = outcome_of(even_of(least), even_of(largest));
+  const unsigned odd_outcome = outcome_of(odd_of(least), odd_of(largest));
+  const LynxScale even = lynx_scale(even_of(least), even_of(largest));
+  const LynxScale odd = lynx_scale(odd_of(least), odd_of(largest));
+  keep_scale(shared.page, 2 * lane, even);
+  keep_scale(shared.page, 2 * lane + 1, odd);
+  const bool divide = !safe_scale(to_float(even.gscale)) || !safe_scale(to_float(odd.gscale));
+  const bool usable = even_outcome == 0 && odd_outcome == 0;
+  const bool divide_any = __any_sync(whole_warp, divide) != 0, usable_all = __all_sync(whole_warp, usable) != 0;
+  if (lane == 0) {
+    shared.divide = divide_any;
+    shared.usable = usable_all;
+  }
+  const int channel = slice.first_channel + 2 * lane;
+  if (usable_all && channel < slice.layout.channels) {
+    std::byte* gmin = slice.anchor + slice.layout.gmin_at() + static_cast<std::size_t>(channel) * 2;
+    __stcs(reinterpret_cast<unsigned int*>(gmin), pair_word(even.gmin, odd.gmin));
+    __stcs(reinterpret_cast<unsigned int*>(gmin + slice.layout.row_bytes()), pair_word(even.gscale, odd.gscale));
+  }
+  return even_outcome > odd_outcome ? even_outcome : odd_outcome;
+}
+
+// lynx_log_scalar from a closer start: the table decides, whatever the guess.
+__device__ inline std::uint8_t log_scalar(float s, const float* scalar) {
+  if (!(s > 0.0f)) return 255;
+  int k = static_cast<int>(-16.0f * __log2f(s));
+  k = k < 0 ? 0 : k > 254 ? 254 : k;
+  while (k < 254 && scalar[k + 1] >= s) ++k;
+  while (k > 0 && scalar[k] < s) --k;
+  return static_cast<std::uint8_t>(k);
+}
+
+struct ScalarCodes {
+  std::uint32_t mu8, sg8;
+};
+
+// The centre and the scalar of one channel of a chunk, into `terms`. Dividing keeps order, so the extremes of xn are
+// those of x; so does taking mu away, so the largest |d| is one of theirs.
+__device__ inline ScalarCodes take_chunk_scalars(Bf16 least, Bf16 largest, float sum, int count, int channel,
+                                                 const EncodeCoding& coding, const EncodeShared& shared, ChunkTerms& terms) {
+  const float gmin = shared.page.gmin[channel], gscale = shared.page.gscale[channel];
+  const float low = lynx_normalise(least, gmin, gscale), high = lynx_normalise(largest, gmin, gscale);
+  const float centre = coding.centre == LynxCentre::mid ? (low + high) * 0.5f : sum / static_cast<float>(count);
+  const std::uint8_t mu8 = lynx_centre_code(centre);
+  const float mu = lynx_centre_value(mu8);
+  const float below = fabsf(low - mu), above = fabsf(high - mu);
+  const float s = below > above ? below : above;
+  const std::uint8_t sg8 = coding.sigma == LynxSigma::log ? log_scalar(s, shared.tables.scalar) : lynx_linear_scalar(s);
+  const float sg = shared.tables.scalar[sg8];
+  terms.minus_mu[channel] = 0.0f - mu;  // never -0, and then d = xn - mu is never -0 either: its sign bit is `d < 0`
+  terms.sg[channel] = sg;
+  terms.per_sg[channel] = reciprocal_or_zero(sg);
+  return {mu8, sg8};
+}
+
+// The sum of a channel's xn in token order, for both channels of the lane's pair.
+struct PairSum {
+  float even, odd;
+};
+__device__ inline PairSum sum_chunk(const std::uint32_t* rows, TokenRange range, const PageTerms& page, int lane, bool divide) {
+  PairSum sum{0.0f, 0.0f};
+  const int even = 2 * lane, odd = 2 * lane + 1;
+  for (int token = range.first; token < range.last; ++token) {
+    const std::uint32_t x = rows[token * slice_pairs + lane];
+    if (divide) {
+      sum.even = sum.even + lynx_normalise(even_of(x), page.gmin[even], page.gscale[even]);
+      sum.odd = sum.odd + lynx_normalise(odd_of(x), page.gmin[odd], page.gscale[odd]);
+    } else {
+      sum.even = sum.even + normalised(even_value(x), page.gmin[even], page.gscale[even], page.per_gscale[even]);
+      sum.odd = sum.odd + normalised(odd_value(x), page.gmin[odd], page.gscale[odd], page.per_gscale[odd]);
+    }
+  }
+  return sum;
+}
+
+// One warp: mu8 and sg8 of a chunk into the payload, and its terms into shared memory.
+__device__ inline void take_chunk_terms(const EncodeSlice& slice, const std::uint32_t* rows, int chunk, int lane,
+                                        const EncodeCoding& coding, EncodeShared& shared, ChunkTerms& terms) {
+  const TokenRange range = tokens_of_chunk(slice.layout, chunk);
+  ScalarCodes even{0, 0}, odd{0, 0};  // what a chunk of sinks writes
+  if (range.first < range.last) {
+    const std::uint32_t* extremes = extremes_of(shared) + chunk * 2 * slice_pairs;
+    const std::uint32_t least = extremes[lane], largest = extremes[slice_pairs + lane];
+    const int count = range.last - range.first;
+    PairSum sum{0.0f, 0.0f};
+    if (coding.centre == LynxCentre::mean) sum = sum_chunk(rows, range, shared.page, lane, shared.divide != 0);
+    even = take_chunk_scalars(even_of(least), even_of(largest), sum.even, count, 2 * lane, coding, shared, terms);
+    odd = take_chunk_scalars(odd_of(least), odd_of(largest), sum.odd, count, 2 * lane + 1, coding, shared, terms);
+  }
+  const int channel = slice.first_channel + 2 * lane;
+  if (channel >= slice.layout.channels) return;
+  const std::size_t at = static_cast<std::size_t>(chunk) * static_cast<std::size_t>(slice.layout.channels) + static_cast<std::size_t>(channel);
+  __stcs(reinterpret_cast<unsigned short*>(slice.anchor + slice.layout.mu8_at() + at), static_cast<unsigned short>(even.mu8 | odd.mu8 << 8));
+  __stcs(reinterpret_cast<unsigned short*>(slice.anchor + slice.layout.sg8_at() + at), static_cast<unsigned short>(even.sg8 | odd.sg8 << 8));
+}
+
+}  // namespace lynxkv::kernels::cuda

@@ -1,0 +1,66 @@
+// Launching the codec kernels: pages in batches that fit kernel parameters, as many blocks as the GPU holds at once.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <span>
+
+#include "base/check.hpp"
+#include "kernels/cuda/codec_slice.cuh"
+#include "kernels/cuda/cuda_error.cuh"
+#include "kernels/cuda/runtime.hpp"
+
+namespace lynxkv::kernels::cuda {
+
+// The block's threads copy a table of 4-byte words from kernel parameters to shared memory.
+__device__ inline void copy_words(void* to, const void* from, std::size_t bytes) {
+  for (unsigned i = threadIdx.x; i < bytes / 4; i += block_threads)
+    static_cast<std::uint32_t*>(to)[i] = static_cast<const std::uint32_t*>(from)[i];
+}
+
+template <class Page>
+int chunks_limit(std::span<const Page> pages, int chunk_tokens) {
+  int most = 1;
+  for (const Page& page : pages) most = page.tokens > most ? page.tokens : most;
+  return (most + chunk_tokens - 1) / chunk_tokens;
+}
+
+// Sets all outcomes to `coded`, then hands out the pages in batches. A kernel only ever raises an outcome.
+template <class Page, class Shape, class Body>
+void for_batches(std::span<const Page> pages, const Shape& shape, std::uint32_t* outcomes, StreamHandle stream, Body body) {
+  if (pages.empty()) return;
+  LYNXKV_CHECK(shape.channels >= 2 && shape.channels % 2 == 0);
+  LYNXKV_CHECK(shape.chunk_tokens >= 1 && shape.chunk_tokens <= page_tokens_limit);
+  check(cudaMemsetAsync(outcomes, 0, pages.size() * sizeof *outcomes, stream), "cudaMemsetAsync of the outcomes");
+  Batch<Page> batch{};
+  batch.channels = shape.channels;
+  batch.chunk_tokens = shape.chunk_tokens;
+  batch.slices = (shape.channels + slice_channels - 1) / slice_channels;
+  for (std::size_t first = 0; first < pages.size(); first += launch_pages) {
+    const std::size_t left = pages.size() - first;
+    batch.pages = static_cast<int>(left < launch_pages ? left : launch_pages);
+    batch.outcomes = outcomes + first;
+    for (int i = 0; i < batch.pages; ++i) batch.page[i] = pages[first + static_cast<std::size_t>(i)];
+    body(batch);
+  }
+}
+
+// At most `blocks` blocks, and no more than run at once: each takes items in turn.
+template <class Kernel, class... Arguments>
+void launch(Kernel kernel, int blocks, std::size_t shared_bytes, StreamHandle stream, const char* name,
+            const Arguments&... arguments) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)), name);
+  int device = 0, processors = 0, blocks_each = 0;
+  check(cudaGetDevice(&device), name);
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), name);
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, kernel, block_threads, shared_bytes), name);
+  const int at_once = processors * (blocks_each > 0 ? blocks_each : 1);
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks < at_once ? blocks : at_once));
+  config.blockDim = dim3(block_threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  check(cudaLaunchKernelEx(&config, kernel, arguments...), name);
+}
+
+}  // namespace lynxkv::kernels::cuda

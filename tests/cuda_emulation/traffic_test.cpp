@@ -1,0 +1,59 @@
+// The bytes that the codec kernels move, counted: at most a tenth more than their input and output.
+#include "tests/cuda_emulation/emulation.hpp"
+#include "tests/cuda_emulation/kernels/random_pages.hpp"
+#include "tests/cuda_emulation/kernels/rig.hpp"
+
+namespace lynxkv::kernels::cuda {
+namespace {
+
+struct Counted {
+  double bytes, sectors;  // over input + output
+};
+
+Counted counted(std::size_t input_and_output) {
+  const cuda_emulation::Traffic& traffic = cuda_emulation::traffic();
+  const double least = static_cast<double>(input_and_output);
+  const Counted ratio{static_cast<double>(traffic.bytes_read + traffic.bytes_written) / least,
+                      static_cast<double>(traffic.sectors_read + traffic.sectors_written) * 32 / least};
+  cuda_emulation::clear_traffic();
+  return ratio;
+}
+
+void check_page(const LynxLayout& layout) {
+  SCOPED_TRACE(std::to_string(layout.tokens) + " tokens by " + std::to_string(layout.channels) + " channels");
+  std::mt19937 draw(30);
+  const LynxCoding coding = make_lynx_coding(0.05f, 112, LynxCentre::mid, LynxSigma::log);
+  cuda_emulation::reset({});
+  const Stream stream;
+  const rig::Page page(layout, {});
+  const rig::Guarded outcomes(4);
+  auto* const word = reinterpret_cast<std::uint32_t*>(outcomes.data());
+  page.rows.put(rig::drawn_page(rig::Kind::bell, layout.tokens, layout.channels, draw).data(), stream);
+  const LynxEncodePage encoding[] = {page.to_encode()};
+  const LynxDecodePage decoding[] = {page.to_decode()};
+  const auto expect_lean = [&](const char* what, std::size_t input_and_output) {
+    const Counted ratio = counted(input_and_output);
+    EXPECT_GE(ratio.bytes, 1.0) << what;
+    EXPECT_LE(ratio.bytes, 1.1) << what;
+    EXPECT_LE(ratio.sectors, 1.1) << what;
+  };
+  cuda_emulation::clear_traffic();
+  lynx_encode(encoding, page.shape(), coding, word, stream.get());
+  stream.synchronise();
+  expect_lean("encode", layout.raw_bytes() + layout.anchor_bytes() + layout.nibble_bytes());
+  lynx_decode_draft(decoding, page.shape(), coding, word, stream.get());
+  stream.synchronise();
+  expect_lean("draft", layout.raw_bytes() + layout.anchor_bytes());
+  lynx_decode_full(decoding, page.shape(), coding, word, stream.get());
+  stream.synchronise();
+  expect_lean("full", layout.raw_bytes() + layout.anchor_bytes() + layout.nibble_bytes());
+}
+
+TEST(CudaTraffic, IsAtMostATenthMoreThanInputAndOutput) {
+  check_page({256, 192, 4, 32});
+  check_page({256, 1024, 0, 32});
+  check_page({100, 128, 0, 32});
+}
+
+}  // namespace
+}  // namespace lynxkv::kernels::cuda
