@@ -1,7 +1,7 @@
 #include "kernels/attention.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -59,18 +59,13 @@ SoftmaxState state_at(float* memory, int rows) {
   return {memory, memory + row_floats, memory + 2 * row_floats};
 }
 
-void clear(const SoftmaxState& state, int rows, int head_dim) {
-  std::fill_n(state.largest, rows, -std::numeric_limits<float>::infinity());
-  std::fill_n(state.sum, rows, 0.0f);
-  std::fill_n(state.values, static_cast<std::size_t>(rows) * static_cast<std::size_t>(padded_channels(head_dim)), 0.0f);
-}
-
 class Attention {
  public:
   Attention(const AttentionShape& shape, std::span<const AttentionRows> batch, const float* query, int query_stride,
             float scale, Element element, void* out)
       : shape_(shape), batch_(batch), query_(query), query_stride_(query_stride), scale_(scale), element_(element),
-        out_(out), group_(shape.heads / shape.kv_heads) {}
+        out_(out), group_(shape.heads / shape.kv_heads),
+        attend_(has_bf16_dots(shape.kv, shape.head_dim) ? attend_partition_bf16_dots : attend_partition) {}
 
   void run() {
     plan();
@@ -121,25 +116,25 @@ class Attention {
     const int tile_rows = task.rows * group_;
     const auto query_floats = rounded(static_cast<std::size_t>(tile_rows) * static_cast<std::size_t>(shape_.head_dim));
     const auto limit_floats = rounded(static_cast<std::size_t>(tile_rows));
-    float* memory = scratch.take(query_floats + limit_floats + rounded(attention_scratch(shape_.head_dim)) +
+    float* memory = scratch.take(query_floats + limit_floats + rounded(attention_scratch(tile_rows, shape_.head_dim)) +
                                  2 * slot_floats());
     float* query = memory;
     int* limits = reinterpret_cast<int*>(memory + query_floats);
     float* block = memory + query_floats + limit_floats;
-    float* slots = block + rounded(attention_scratch(shape_.head_dim));
+    float* slots = block + rounded(attention_scratch(tile_rows, shape_.head_dim));
     copy_query(task, query, limits);
     const QueryTile tile{query, limits, tile_rows, shape_.head_dim, shape_.kv,
                          static_cast<std::size_t>(task.kv_head) * static_cast<std::size_t>(shape_.head_dim),
                          static_cast<std::size_t>(shape_.kv_heads) * static_cast<std::size_t>(shape_.head_dim), rows.runs};
     if (task.partition >= 0) {
-      attend_partition(tile, task.partition * partition_positions, block,
+      attend_(tile, task.partition * partition_positions, block,
                        state_at(states + static_cast<std::size_t>(task.state) * slot_floats(), tile_rows));
       return;
     }
     const SoftmaxState part = state_at(slots, tile_rows), whole = state_at(slots + slot_floats(), tile_rows);
-    clear(whole, tile_rows, shape_.head_dim);
+    clear_state(whole, tile_rows, shape_.head_dim);
     for (int p = 0; p < partitions(task); ++p) {
-      attend_partition(tile, p * partition_positions, block, part);
+      attend_(tile, p * partition_positions, block, part);
       merge_partition(tile_rows, shape_.head_dim, part, whole);
     }
     write(task, whole);
@@ -163,7 +158,7 @@ class Attention {
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
       const Task& task = tasks_[t];
       const int tile_rows = task.rows * group_;
-      if (task.partition == 0) clear(whole, tile_rows, shape_.head_dim);
+      if (task.partition == 0) clear_state(whole, tile_rows, shape_.head_dim);
       merge_partition(tile_rows, shape_.head_dim,
                       state_at(states + static_cast<std::size_t>(task.state) * slot_floats(), tile_rows), whole);
       if (task.partition + 1 == partitions(task)) write(task, whole);
@@ -191,6 +186,7 @@ class Attention {
   Element element_;
   void* out_;
   int group_;
+  void (*attend_)(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state);
   std::vector<Task> tasks_;
   bool split_ = false;
   int states_ = 0;

@@ -39,18 +39,25 @@ HWY_INLINE void score_rows(const Block& block, const float* query, float* scores
   const int lanes = static_cast<int>(hn::Lanes(d));
   for (int position = 0; position < block_positions; position += group_vectors * lanes) {
     hn::Vec<Floats> sums[row_count][group_vectors];
+    LYNXKV_UNROLL
     for (int r = 0; r < row_count; ++r)
+      LYNXKV_UNROLL
       for (int v = 0; v < group_vectors; ++v) sums[r][v] = hn::Zero(d);
     const float* keys = block.keys + position;
     for (int c = 0; c < block.head_dim; ++c, keys += block_positions) {
       hn::Vec<Floats> key[group_vectors];
+      LYNXKV_UNROLL
       for (int v = 0; v < group_vectors; ++v) key[v] = hn::Load(d, keys + v * lanes);
+      LYNXKV_UNROLL
       for (int r = 0; r < row_count; ++r) {
         const auto q = hn::Set(d, query[r * block.head_dim + c]);
+        LYNXKV_UNROLL
         for (int v = 0; v < group_vectors; ++v) sums[r][v] = hn::MulAdd(q, key[v], sums[r][v]);
       }
     }
+    LYNXKV_UNROLL
     for (int r = 0; r < row_count; ++r)
+      LYNXKV_UNROLL
       for (int v = 0; v < group_vectors; ++v)
         hn::Store(sums[r][v], d, scores + r * block_positions + position + v * lanes);
   }
@@ -85,18 +92,25 @@ HWY_INLINE void add_values(const Block& block, int channel, int count, const flo
   const Floats d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   hn::Vec<Floats> sums[row_count][vectors];
+  LYNXKV_UNROLL
   for (int r = 0; r < row_count; ++r)
+    LYNXKV_UNROLL
     for (int v = 0; v < vectors; ++v) sums[r][v] = hn::Load(d, values + r * block.padded + channel + v * lanes);
   const float* row = block.values + channel;
   for (int p = 0; p < count; ++p, row += block.padded) {
     hn::Vec<Floats> value[vectors];
+    LYNXKV_UNROLL
     for (int v = 0; v < vectors; ++v) value[v] = hn::Load(d, row + v * lanes);
+    LYNXKV_UNROLL
     for (int r = 0; r < row_count; ++r) {
       const auto weight = hn::Set(d, weights[r * block_positions + p]);
+      LYNXKV_UNROLL
       for (int v = 0; v < vectors; ++v) sums[r][v] = hn::MulAdd(weight, value[v], sums[r][v]);
     }
   }
+  LYNXKV_UNROLL
   for (int r = 0; r < row_count; ++r)
+    LYNXKV_UNROLL
     for (int v = 0; v < vectors; ++v) hn::Store(sums[r][v], d, values + r * block.padded + channel + v * lanes);
 }
 
@@ -106,6 +120,7 @@ HWY_INLINE void attend_rows(const QueryTile& tile, const Block& block, int first
   HWY_ALIGN float scores[row_count * block_positions];
   float* values = state.values + first_row * block.padded;
   score_rows<row_count>(block, tile.query + first_row * tile.head_dim, scores);
+  LYNXKV_UNROLL
   for (int r = 0; r < row_count; ++r)
     softmax_row(scores + r * block_positions, std::min(block_positions, tile.limits[first_row + r] - block.first),
                 block.padded, state.largest[first_row + r], state.sum[first_row + r], values + r * block.padded);
@@ -119,9 +134,7 @@ HWY_INLINE void attend_rows(const QueryTile& tile, const Block& block, int first
 
 void attend(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state) {
   const int padded = padded_channels(tile.head_dim);
-  std::fill_n(state.largest, tile.rows, -std::numeric_limits<float>::infinity());
-  std::fill_n(state.sum, tile.rows, 0.0f);
-  std::fill_n(state.values, static_cast<std::size_t>(tile.rows) * static_cast<std::size_t>(padded), 0.0f);
+  clear_state(state, tile.rows, tile.head_dim);
   float* keys = scratch;
   float* values = scratch + static_cast<std::size_t>(tile.head_dim) * block_positions;
   const int last = std::min(first + partition_positions, tile.limits[tile.rows - 1]);
@@ -184,8 +197,15 @@ HWY_EXPORT(attend);
 HWY_EXPORT(merge);
 HWY_EXPORT(finish_any);
 
-std::size_t attention_scratch(int head_dim) {
-  return static_cast<std::size_t>(head_dim + padded_channels(head_dim)) * block_positions;
+// Keys and values of a block as floats; with bf16 dots they take half of it and the query goes behind them.
+std::size_t attention_scratch(int rows, int head_dim) {
+  return static_cast<std::size_t>(head_dim + padded_channels(head_dim)) * block_positions +
+         static_cast<std::size_t>(rows) * static_cast<std::size_t>(padded_channels(head_dim) / 2);
+}
+void clear_state(const SoftmaxState& state, int rows, int head_dim) {
+  std::fill_n(state.largest, rows, -std::numeric_limits<float>::infinity());
+  std::fill_n(state.sum, rows, 0.0f);
+  std::fill_n(state.values, static_cast<std::size_t>(rows) * static_cast<std::size_t>(padded_channels(head_dim)), 0.0f);
 }
 void attend_partition(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state) {
   HWY_DYNAMIC_DISPATCH(attend)(tile, first, scratch, state);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "base/bf16.hpp"
 #include "kernels/attention.hpp"
 
 namespace lynxkv::kernels {
@@ -34,16 +35,36 @@ struct QueryTile {
 };
 
 // Floats of scratch memory that attend_partition needs.
-std::size_t attention_scratch(int head_dim);
+std::size_t attention_scratch(int rows, int head_dim);
 
 // Starts `state` afresh for positions [first, first + partition_positions) and runs through them. Rows whose
 // limit is at or below `first` are left as having seen nothing: largest -inf, sum 0.
 void attend_partition(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state);
+
+// The same with bf16 dot products, Q and the softmax weights rounded to bf16: for CPUs with AVX-512 BF16, bf16 KV
+// and heads of whole vectors.
+bool has_bf16_dots(Element kv, int head_dim) noexcept;
+void attend_partition_bf16_dots(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state);
 
 // Adds what `from` has seen to `into`; merging partitions in ascending order gives the whole.
 void merge_partition(int rows, int head_dim, const SoftmaxState& from, const SoftmaxState& into);
 
 // out[c] = values[c] / sum of one row.
 void finish_row(int head_dim, const float* values, float sum, Element element, void* out);
+
+// Nothing seen yet.
+void clear_state(const SoftmaxState& state, int rows, int head_dim);
+
+// Where a tile's rows of positions [first, first + count) are.
+template <class Stored>
+void find_rows(const QueryTile& tile, int first, int count, const Stored** keys, const Stored** values) {
+  std::size_t run = 0;
+  for (int p = 0; p < count; ++p) {
+    while (tile.runs[run].first_position + tile.runs[run].tokens <= first + p) ++run;
+    const auto row = static_cast<std::size_t>(first + p - tile.runs[run].first_position) * tile.kv_row + tile.kv_offset;
+    keys[p] = static_cast<const Stored*>(tile.runs[run].keys) + row;
+    values[p] = static_cast<const Stored*>(tile.runs[run].values) + row;
+  }
+}
 
 }  // namespace lynxkv::kernels

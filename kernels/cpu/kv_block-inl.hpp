@@ -69,18 +69,6 @@ HWY_INLINE void turn_keys(const float* const* rows, int head_dim, float* out) {
     for (int row = 0; row < 4; ++row) out[c * block_positions + row] = rows[row][c];
 }
 
-// Where the rows of positions [first, first + count) are.
-template <class Stored>
-HWY_INLINE void find_rows(const QueryTile& tile, int first, int count, const Stored** keys, const Stored** values) {
-  std::size_t run = 0;
-  for (int p = 0; p < count; ++p) {
-    while (tile.runs[run].first_position + tile.runs[run].tokens <= first + p) ++run;
-    const auto row = static_cast<std::size_t>(first + p - tile.runs[run].first_position) * tile.kv_row + tile.kv_offset;
-    keys[p] = static_cast<const Stored*>(tile.runs[run].keys) + row;
-    values[p] = static_cast<const Stored*>(tile.runs[run].values) + row;
-  }
-}
-
 // keys [head_dim][block_positions]: finite behind `count`   values [count][padded]: zero behind head_dim
 template <class Stored>
 HWY_INLINE void read_block(const QueryTile& tile, int first, int count, int padded, float* keys, float* values) {

@@ -24,17 +24,20 @@ HWY_INLINE void multiply_tile(const PanelRows& rows, int first_row, int column, 
   const auto inputs = static_cast<std::size_t>(rows.inputs);
   const float* x = rows.x + static_cast<std::size_t>(first_row) * inputs;
   hn::Vec<Floats> low[row_count], high[row_count];
+  LYNXKV_UNROLL
   for (int r = 0; r < row_count; ++r) low[r] = high[r] = hn::Zero(d);
   const Stored* w = panel + column;
   for (std::size_t i = 0; i < inputs; ++i, w += panel_columns) {
     const auto w_low = load(d, w);
     const auto w_high = load(d, w + lanes);
+    LYNXKV_UNROLL
     for (int r = 0; r < row_count; ++r) {
       const auto value = hn::Set(d, x[static_cast<std::size_t>(r) * inputs + i]);
       low[r] = hn::MulAdd(value, w_low, low[r]);
       high[r] = hn::MulAdd(value, w_high, high[r]);
     }
   }
+  LYNXKV_UNROLL
   for (int r = 0; r < row_count; ++r) {
     HWY_ALIGN float sums[2 * hn::MaxLanes(d)];
     hn::Store(low[r], d, sums);
