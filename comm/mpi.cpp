@@ -7,14 +7,15 @@
 #include <cstdlib>
 #include <deque>
 #include <iterator>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/handle.hpp"
-#include "comm/mpi_error.hpp"
 
 namespace lynxkv::comm {
 namespace {
@@ -184,6 +185,14 @@ class Mpi final : public Transport {
 };
 
 }  // namespace
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = "unknown error";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw Error(ErrorCode::transport, call, std::string(text) + "; the job cannot go on, run the same command again");
+}
 
 std::unique_ptr<Transport> make_mpi() { return std::make_unique<Mpi>(); }
 

@@ -17,7 +17,6 @@
 #include "comm/launcher.hpp"
 #include "comm/loop.hpp"
 #include "comm/mpi.hpp"
-#include "comm/mpi_error.hpp"
 
 namespace lynxkv::comm {
 namespace {
