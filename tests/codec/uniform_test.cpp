@@ -9,6 +9,7 @@
 
 #include "codec/codec.hpp"
 #include "kernels/codec.hpp"
+#include "kernels/runtime.hpp"
 
 namespace lynxkv::codec {
 namespace {
@@ -137,7 +138,25 @@ Plain plain(const std::vector<Bf16>& rows, const TensorShape& shape, int bits, b
 
 class UniformOnEveryTarget : public testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override { kernels::use_codec_target(GetParam()); }
+  void SetUp() override {
+    kernels::start_runtime(3, kernels::best_isa());
+    kernels::start_runtime(1, kernels::best_isa());
+    kernels::use_codec_target(GetParam());
+  }
+  void expect_plain(const std::vector<Bf16>& rows, const TensorShape& shape) {
+    for (const char* mode : {"int8", "int4", "int8-channel", "int4-channel"}) {
+      SCOPED_TRACE(testing::Message() << mode << ", " << shape.tokens << " tokens, head_dim " << shape.head_dim);
+      const std::string name = mode;
+      const Plain expected = plain(rows, shape, name[3] - '0', name.size() > 4);
+      Encoded out;
+      const auto codec = make_codec(mode, {});
+      codec->encode(rows.data(), shape, out).take();
+      ASSERT_EQ(out.payload[0], expected.payload);
+      std::vector<Bf16> values(rows.size());
+      codec->decode(Level::target, {{out.payload[0], {}, {}}, false}, shape, values.data()).take();
+      ASSERT_EQ(values, expected.values);
+    }
+  }
   void TearDown() override { kernels::use_codec_target(""); }
 };
 
@@ -155,19 +174,21 @@ TEST_P(UniformOnEveryTarget, EqualsThePlainForm) {
           if (spread == 2) x.bits = static_cast<std::uint16_t>(random() % 0x7e80u | (random() & 0x8000));
           if (spread == 3) x = to_bf16(static_cast<float>(random() % 31) * 0.5f);  // ties
         }
-        for (const char* mode : {"int8", "int4", "int8-channel", "int4-channel"}) {
-          SCOPED_TRACE(testing::Message() << mode << ", " << tokens << " tokens, head_dim " << head_dim << ", " << spread);
-          const std::string name = mode;
-          const Plain expected = plain(rows, shape, name[3] - '0', name.size() > 4);
-          Encoded out;
-          const auto codec = make_codec(mode, {});
-          codec->encode(rows.data(), shape, out).take();
-          ASSERT_EQ(out.payload[0], expected.payload);
-          std::vector<Bf16> values(rows.size());
-          codec->decode(Level::target, {{out.payload[0], {}, {}}, false}, shape, values.data()).take();
-          ASSERT_EQ(values, expected.values);
-        }
+        expect_plain(rows, shape);
       }
+}
+
+TEST_P(UniformOnEveryTarget, EqualsThePlainFormOnSeveralThreads) {
+  kernels::start_runtime(3, kernels::best_isa());
+  kernels::use_codec_target(GetParam());
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (const int head_dim : {33, 64, 80}) {
+    const TensorShape shape{.tokens = 100, .channels = head_dim * 4, .head_dim = head_dim};
+    std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens * shape.channels));
+    for (Bf16& x : rows) x = to_bf16(normal(random));
+    expect_plain(rows, shape);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, UniformOnEveryTarget, testing::ValuesIn(kernels::codec_targets()),

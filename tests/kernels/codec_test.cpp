@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "tests/kernels/paths.hpp"
 
 namespace lynxkv::kernels {
 namespace {
@@ -18,9 +19,13 @@ struct Payloads {
   std::vector<std::byte> anchor, residual;
 };
 
-class PageCodec : public testing::TestWithParam<std::string> {
+class PageCodec : public ::testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override { use_codec_target(GetParam()); }
+  void SetUp() override {
+    start_runtime(lynxkv::testing::test_threads, best_isa());
+    start_runtime(1, best_isa());
+    use_codec_target(GetParam());
+  }
   void TearDown() override { use_codec_target(""); }
   std::mt19937 random_{20240607};
 
@@ -75,10 +80,19 @@ TEST_P(PageCodec, EqualsTheReferenceAtSizesAroundChunkPageAndVector) {
   for (const int tokens : {1, 2, 31, 32, 33, 63, 64, 65, 255, 256})
     for (const int channels : {2, 10, 32, 34, 64, 66, 130})
       for (const int sinks : {0, 4, 33, 256}) {
-        SCOPED_TRACE(testing::Message() << tokens << " tokens, " << channels << " channels, " << sinks << " sinks");
+        SCOPED_TRACE(::testing::Message() << tokens << " tokens, " << channels << " channels, " << sinks << " sinks");
         const LynxLayout layout{tokens, channels, std::min(sinks, tokens), 32};
         expect_same(normal_page(layout), layout, standard());
       }
+}
+
+TEST_P(PageCodec, EqualsTheReferenceOnSeveralThreads) {
+  start_runtime(lynxkv::testing::test_threads, best_isa());
+  use_codec_target(GetParam());
+  for (const int channels : {64, 66, 130, 1024}) {
+    const LynxLayout layout{100, channels, 4, 32};
+    for (int round = 0; round < 5; ++round) expect_same(normal_page(layout), layout, standard());
+  }
 }
 
 TEST_P(PageCodec, EqualsTheReferenceForEveryChunkLength) {
@@ -94,7 +108,7 @@ TEST_P(PageCodec, EqualsTheReferenceForEverySetting) {
     for (const int levels : {112, 120})
       for (const LynxCentre centre : {LynxCentre::mid, LynxCentre::mean})
         for (const LynxSigma sigma : {LynxSigma::log, LynxSigma::linear}) {
-          SCOPED_TRACE(testing::Message() << "alpha " << alpha << ", levels " << levels << ", centre "
+          SCOPED_TRACE(::testing::Message() << "alpha " << alpha << ", levels " << levels << ", centre "
                                           << static_cast<int>(centre) << ", sigma " << static_cast<int>(sigma));
           const LynxCoding coding = make_lynx_coding(alpha, levels, centre, sigma);
           for (int i = 0; i < 8; ++i) expect_same(normal_page(layout), layout, coding);
@@ -196,7 +210,7 @@ TEST_P(PageCodec, TravelsRawFromTwoToThe126On) {
   EXPECT_EQ(outcome(3 * 66, 0x7f7f), PageOutcome::coded);  // a sink takes no part
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, PageCodec, testing::ValuesIn(codec_targets()),
+INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, PageCodec, ::testing::ValuesIn(codec_targets()),
                          [](const auto& tested) { return tested.param; });
 
 TEST(PageCodecTargets, AreKnownByName) {
