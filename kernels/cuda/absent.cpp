@@ -44,5 +44,11 @@ void lynx_decode_draft(std::span<const LynxDecodePage>, const LynxShape&, const 
 void lynx_decode_full(std::span<const LynxDecodePage>, const LynxShape&, const LynxCoding&, std::uint32_t*, StreamHandle) {
   absent("lynx_decode_full on CUDA");
 }
+void uniform_encode(std::span<const UniformEncodePage>, const UniformShape&, std::uint32_t*, StreamHandle) {
+  absent("uniform_encode on CUDA");
+}
+void uniform_decode(std::span<const UniformDecodePage>, const UniformShape&, std::uint32_t*, StreamHandle) {
+  absent("uniform_decode on CUDA");
+}
 
 }  // namespace lynxkv::kernels::cuda

@@ -49,4 +49,30 @@ void lynx_decode_draft(std::span<const LynxDecodePage> pages, const LynxShape& s
 void lynx_decode_full(std::span<const LynxDecodePage> pages, const LynxShape& shape, const LynxCoding& coding,
                       std::uint32_t* outcomes, StreamHandle stream);
 
+// The plain integers.
+struct UniformShape {
+  int channels = 0;  // even
+  int head_dim = 0;  // per head: even, a divisor of channels, at most uniform_head_dim_limit
+  int bits = 8;      // 4 or 8
+  bool per_channel = false;
+};
+constexpr int uniform_head_dim_limit = 512;
+
+struct UniformEncodePage {
+  const Bf16* rows = nullptr;    // [tokens][channels]
+  std::byte* payload = nullptr;  // UniformLayout::payload_bytes()
+  int tokens = 0;                // 1 .. 256
+};
+struct UniformDecodePage {
+  const std::byte* payload = nullptr;
+  Bf16* rows = nullptr;
+  int tokens = 0;
+};
+// Outcomes as with `lynx`. Throws Error{usage} for a head_dim that the kernels do not take.
+void uniform_encode(std::span<const UniformEncodePage> pages, const UniformShape& shape, std::uint32_t* outcomes,
+                    StreamHandle stream);
+// Outcome `not_finite`, rows undefined: a lo or a step is not finite.
+void uniform_decode(std::span<const UniformDecodePage> pages, const UniformShape& shape, std::uint32_t* outcomes,
+                    StreamHandle stream);
+
 }  // namespace lynxkv::kernels::cuda

@@ -256,7 +256,7 @@ void decode(std::span<const LynxDecodePage> pages, const LynxShape& shape, const
   const DecodeTables<kPart> tables = tables_of<kPart>(coding);
   const int chunks = chunks_limit(pages, shape.chunk_tokens);
   const int groups = (shape.chunk_tokens + group_tokens - 1) / group_tokens;
-  for_batches(pages, shape, outcomes, stream, [&](const Batch<LynxDecodePage>& batch) {
+  for_batches(pages, shape.channels, shape.chunk_tokens, outcomes, stream, [&](const Batch<LynxDecodePage>& batch) {
     const int blocks = (batch.pages * batch.slices * chunks * groups + block_warps - 1) / block_warps;
     launch(decode_pages<kPart>, blocks, sizeof(DecodeShared<kPart>), stream, name, batch, tables, chunks, groups);
   });

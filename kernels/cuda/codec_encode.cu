@@ -8,33 +8,12 @@
 #include "kernels/cuda/codec_encode_rows.cuh"
 #include "kernels/cuda/codec_encode_scalars.cuh"
 #include "kernels/cuda/codec_launch.cuh"
+#include "kernels/cuda/codec_slice_rows.cuh"
 #include "kernels/cuda/cuda_error.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 
 namespace lynxkv::kernels::cuda {
 namespace {
-
-// Starts copying a slice's rows to shared memory, 16 bytes a thread where the page allows it, a pair otherwise.
-// Channels past the page's last become zeros, so that no later stage has to ask.
-__device__ inline void load_slice(const EncodeSlice& slice, std::uint32_t* to) {
-  const int channels = slice.layout.channels;
-  const bool wide = channels % block_channels == 0 && is_aligned(slice.rows, 16);
-  for (int i = static_cast<int>(threadIdx.x); i < slice.layout.tokens * lanes_across; i += block_threads) {
-    const int token = i / lanes_across, channel = slice.first_channel + i % lanes_across * block_channels;
-    const Bf16* from = slice.rows + static_cast<std::size_t>(token) * static_cast<std::size_t>(channels) + channel;
-    std::uint32_t* words = to + i * (block_channels / 2);
-    if (wide && channel < channels) {
-      __pipeline_memcpy_async(words, from, 16);
-      continue;
-    }
-    for (int pair = 0; pair < block_channels / 2; ++pair) {
-      if (channel + 2 * pair < channels)
-        __pipeline_memcpy_async(words + pair, from + 2 * pair, 4);
-      else
-        words[pair] = 0;
-    }
-  }
-}
 
 // Sinks travel raw. Gives the lane's outcome. Taken by all warps but the first.
 __device__ inline unsigned copy_sinks(const EncodeSlice& slice, const std::uint32_t* rows) {
@@ -108,7 +87,7 @@ void lynx_encode(std::span<const LynxEncodePage> pages, const LynxShape& shape, 
   }
   const EncodeCoding used{coding.tables, coding.guess, coding.alpha, coding.centre, coding.sigma};
   const std::size_t shared_bytes = sizeof(EncodeShared) + extremes_bytes(chunks_limit(pages, shape.chunk_tokens));
-  for_batches(pages, shape, outcomes, stream, [&](const Batch<LynxEncodePage>& batch) {
+  for_batches(pages, shape.channels, shape.chunk_tokens, outcomes, stream, [&](const Batch<LynxEncodePage>& batch) {
     launch(kernel_for(coding.guess), batch.pages * batch.slices, shared_bytes, stream, "lynx_encode", batch, used);
   });
 }

@@ -1,48 +1,16 @@
-// The scalars of a slice, with lanes in pair order: extremes, the page's scale, the chunks' centres and scalars.
+// The scalars of a slice, with lanes in pair order: the page's scale, the chunks' centres and scalars.
 #pragma once
 
 #include "kernels/cuda/codec_encode_state.cuh"
+#include "kernels/cuda/codec_slice_rows.cuh"
 
 namespace lynxkv::kernels::cuda {
-
-// Least and largest value of each channel over a chunk. Eight rows of eight lanes' 16 bytes are in flight at a time.
-__device__ inline void take_chunk_extremes(const EncodeSlice& slice, const std::uint32_t* rows, int chunk, int lane,
-                                           std::uint32_t* extremes) {
-  const TokenRange range = tokens_of_chunk(slice.layout, chunk);
-  const int across = lane % lanes_across, down = lane / lanes_across;
-  std::uint32_t least[4], largest[4];
-  for (int i = 0; i < 4; ++i) {
-    least[i] = pair_of_infinities;
-    largest[i] = pair_of_minus_infinities;
-  }
-  for (int token = range.first + down; token < range.last; token += rows_at_once) {
-    const uint4 x = reinterpret_cast<const uint4*>(rows)[token * lanes_across + across];
-    const std::uint32_t words[4] = {x.x, x.y, x.z, x.w};
-    for (int i = 0; i < 4; ++i) {
-      least[i] = least_of(least[i], words[i]);
-      largest[i] = largest_of(largest[i], words[i]);
-    }
-  }
-  for (int step = lanes_across; step < lanes; step *= 2)
-    for (int i = 0; i < 4; ++i) {
-      least[i] = least_of(least[i], __shfl_xor_sync(whole_warp, least[i], step));
-      largest[i] = largest_of(largest[i], __shfl_xor_sync(whole_warp, largest[i], step));
-    }
-  uint4* kept = reinterpret_cast<uint4*>(extremes) + chunk * 2 * lanes_across;
-  if (down == 0) kept[across] = make_uint4(least[0], least[1], least[2], least[3]);
-  if (down == 1) kept[lanes_across + across] = make_uint4(largest[0], largest[1], largest[2], largest[3]);
-}
 
 __device__ inline void keep_scale(PageTerms& terms, int channel, LynxScale scale) {
   const float gscale = to_float(scale.gscale);
   terms.gmin[channel] = to_float(scale.gmin);
   terms.gscale[channel] = gscale;
   terms.per_gscale[channel] = reciprocal_or_zero(gscale);
-}
-
-__device__ inline unsigned outcome_of(Bf16 least, Bf16 largest) {
-  if (!is_finite(least) || !is_finite(largest)) return static_cast<unsigned>(PageOutcome::not_finite);
-  return static_cast<unsigned>(lynx_needs_raw(least) || lynx_needs_raw(largest) ? PageOutcome::raw : PageOutcome::coded);
 }
 
 // One warp: the page's gmin and gscale into shared memory and the payload. Gives the slice's outcome in each lane.

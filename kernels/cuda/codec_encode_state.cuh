@@ -1,9 +1,9 @@
-// What an encoding block keeps in shared memory, and the arithmetic that its stages share.
+// What an encoding block works on, and what it keeps in shared memory.
 #pragma once
 
 #include "kernels/cuda/bf16_pairs.cuh"
 #include "kernels/cuda/codec.hpp"
-#include "kernels/cuda/codec_slice.cuh"
+#include "kernels/cuda/codec_slice_rows.cuh"
 
 namespace lynxkv::kernels::cuda {
 
@@ -42,37 +42,16 @@ __device__ inline std::uint32_t* extremes_of(EncodeShared& shared) { return rein
 constexpr std::size_t extremes_bytes(int chunks) { return static_cast<std::size_t>(chunks) * 2 * slice_pairs * sizeof(std::uint32_t); }
 static_assert(sizeof(EncodeShared) % 128 == 0);
 
-// One slice of one page.
-struct EncodeSlice {
-  LynxLayout layout;
-  const Bf16* rows;
+// One slice of one page, and where its payloads go.
+struct EncodeSlice : Slice {
   std::byte* anchor;
   std::byte* residual;
-  int page;
-  int first_channel;
 
-  __device__ EncodeSlice(const Batch<LynxEncodePage>& batch, int item) : page(item / batch.slices) {
-    const LynxEncodePage& from = batch.page[page];
-    layout.tokens = from.tokens;
-    layout.channels = batch.channels;
-    layout.sinks = from.sinks;
-    layout.chunk_tokens = batch.chunk_tokens;
-    rows = from.rows;
-    anchor = from.anchor;
-    residual = from.residual;
-    first_channel = (item - page * batch.slices) * slice_channels;
+  __device__ EncodeSlice(const Batch<LynxEncodePage>& batch, int item) : Slice(batch, item) {
+    layout.sinks = batch.page[page].sinks;
+    anchor = batch.page[page].anchor;
+    residual = batch.page[page].residual;
   }
 };
-
-// (x - gmin) / gscale, correctly rounded, without a division: gscale has eight significant bits, so the remainder is
-// exact and one correction gives the rounded quotient. safe_scale() says where nothing can overflow or underflow.
-__device__ inline float normalised(float x, float gmin, float gscale, float per_gscale) {
-  const float above = x - gmin;
-  const float quotient = above * per_gscale;
-  const float remainder = __fmaf_rn(-quotient, gscale, above);
-  return __fmaf_rn(remainder, per_gscale, quotient);
-}
-__device__ inline bool safe_scale(float gscale) { return gscale == 0.0f || (gscale >= 0x1p-60f && gscale <= 0x1p100f); }
-__device__ inline float reciprocal_or_zero(float x) { return x > 0.0f ? 1.0f / x : 0.0f; }
 
 }  // namespace lynxkv::kernels::cuda

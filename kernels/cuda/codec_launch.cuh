@@ -18,24 +18,30 @@ __device__ inline void copy_words(void* to, const void* from, std::size_t bytes)
     static_cast<std::uint32_t*>(to)[i] = static_cast<const std::uint32_t*>(from)[i];
 }
 
+// Of the longest page.
 template <class Page>
-int chunks_limit(std::span<const Page> pages, int chunk_tokens) {
+int tokens_limit(std::span<const Page> pages) {
   int most = 1;
   for (const Page& page : pages) most = page.tokens > most ? page.tokens : most;
-  return (most + chunk_tokens - 1) / chunk_tokens;
+  return most;
+}
+template <class Page>
+int chunks_limit(std::span<const Page> pages, int chunk_tokens) {
+  return (tokens_limit(pages) + chunk_tokens - 1) / chunk_tokens;
 }
 
 // Sets all outcomes to `coded`, then hands out the pages in batches. A kernel only ever raises an outcome.
-template <class Page, class Shape, class Body>
-void for_batches(std::span<const Page> pages, const Shape& shape, std::uint32_t* outcomes, StreamHandle stream, Body body) {
+template <class Page, class Body>
+void for_batches(std::span<const Page> pages, int channels, int chunk_tokens, std::uint32_t* outcomes, StreamHandle stream,
+                 Body body) {
   if (pages.empty()) return;
-  LYNXKV_CHECK(shape.channels >= 2 && shape.channels % 2 == 0);
-  LYNXKV_CHECK(shape.chunk_tokens >= 1 && shape.chunk_tokens <= page_tokens_limit);
+  LYNXKV_CHECK(channels >= 2 && channels % 2 == 0);
+  LYNXKV_CHECK(chunk_tokens >= 1 && chunk_tokens <= page_tokens_limit);
   check(cudaMemsetAsync(outcomes, 0, pages.size() * sizeof *outcomes, stream), "cudaMemsetAsync of the outcomes");
   Batch<Page> batch{};
-  batch.channels = shape.channels;
-  batch.chunk_tokens = shape.chunk_tokens;
-  batch.slices = (shape.channels + slice_channels - 1) / slice_channels;
+  batch.channels = channels;
+  batch.chunk_tokens = chunk_tokens;
+  batch.slices = (channels + slice_channels - 1) / slice_channels;
   for (std::size_t first = 0; first < pages.size(); first += launch_pages) {
     const std::size_t left = pages.size() - first;
     batch.pages = static_cast<int>(left < launch_pages ? left : launch_pages);

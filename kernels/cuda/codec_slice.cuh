@@ -41,6 +41,7 @@ struct Batch {
   int slices;  // of a page
 };
 
+// Tokens that a chunk of a page codes: its own, without the sinks.
 struct TokenRange {
   int first, last;  // empty where first >= last
 };

@@ -4,6 +4,8 @@
 
 namespace lynxkv::kernels::cuda::rig {
 
+bool is_emulation() { return false; }
+
 std::string why_no_device() {
   const DeviceList list = list_devices();
   return list.devices.empty() ? list.note : std::string();

@@ -4,6 +4,7 @@
 
 namespace lynxkv::kernels::cuda::rig {
 
+bool is_emulation() { return true; }
 std::string why_no_device() { return {}; }
 
 void under_every_setup(const std::function<void()>& body) {

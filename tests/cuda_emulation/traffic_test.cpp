@@ -49,10 +49,34 @@ void check_page(const LynxLayout& layout) {
   expect_lean("full", layout.raw_bytes() + layout.anchor_bytes() + layout.nibble_bytes());
 }
 
+// Threads beside each other read their head's scale each for itself: one line, so what has to move is counted here.
+void check_integers(const UniformLayout& layout) {
+  SCOPED_TRACE(std::to_string(layout.bits) + " bits");
+  std::mt19937 draw(31);
+  cuda_emulation::reset({});
+  const Stream stream;
+  const rig::Guarded rows(layout.values() * 2), payload(layout.payload_bytes()), outcomes(4);
+  auto* const values = reinterpret_cast<Bf16*>(rows.data());
+  auto* const word = reinterpret_cast<std::uint32_t*>(outcomes.data());
+  rows.put(rig::drawn_page(rig::Kind::bell, layout.tokens, layout.channels, draw).data(), stream);
+  const UniformShape shape{layout.channels, layout.head_dim, layout.bits, layout.per_channel};
+  const UniformEncodePage encoding[] = {{values, payload.data(), layout.tokens}};
+  const UniformDecodePage decoding[] = {{payload.data(), values, layout.tokens}};
+  cuda_emulation::clear_traffic();
+  uniform_encode(encoding, shape, word, stream.get());
+  stream.synchronise();
+  EXPECT_LE(counted(layout.values() * 2 + layout.payload_bytes()).sectors, 1.1) << "encode";
+  uniform_decode(decoding, shape, word, stream.get());
+  stream.synchronise();
+  EXPECT_LE(counted(layout.values() * 2 + layout.payload_bytes()).sectors, 1.1) << "decode";
+}
+
 TEST(CudaTraffic, IsAtMostATenthMoreThanInputAndOutput) {
   check_page({256, 192, 4, 32});
   check_page({256, 1024, 0, 32});
   check_page({100, 128, 0, 32});
+  for (const int bits : {4, 8})
+    for (const bool per_channel : {false, true}) check_integers({256, 192, 64, bits, per_channel});
 }
 
 }  // namespace

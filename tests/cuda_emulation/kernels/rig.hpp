@@ -16,6 +16,7 @@
 
 namespace lynxkv::kernels::cuda::rig {
 
+bool is_emulation();
 // Empty where kernels can run; otherwise why not.
 std::string why_no_device();
 // Runs `body` under every setup worth it: on the emulation several seeds and orders, on a GPU once.
