@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <unordered_set>
 #include <utility>
@@ -27,6 +28,8 @@ struct Mailbox {
   std::mutex mutex;
   std::deque<Waiting> arrived[channel_count];
   std::size_t unread_bytes = 0;
+  std::mutex wake_mutex;  // apart: a wake-up takes locks of its own
+  std::function<void()> wake;
 };
 
 struct Sender {
@@ -56,16 +59,27 @@ class Loop final : public Transport {
     message.peer = rank_;
     message.bytes.assign(bytes.begin(), bytes.end());
     Mailbox& box = shared_->mailboxes[static_cast<std::size_t>(peer)];
-    std::lock_guard lock(box.mutex);
-    message.held = box.unread_bytes > unread_limit_bytes;
-    if (message.held) {
-      Sender& sender = mine();
-      std::lock_guard sender_lock(sender.mutex);
-      sender.incomplete.insert(message.ticket);
+    {
+      const std::lock_guard lock(box.mutex);
+      message.held = box.unread_bytes > unread_limit_bytes;
+      if (message.held) {
+        Sender& sender = mine();
+        const std::lock_guard sender_lock(sender.mutex);
+        sender.incomplete.insert(message.ticket);
+      }
+      box.unread_bytes += message.bytes.size();
+      box.arrived[static_cast<int>(channel)].push_back(std::move(message));
     }
-    box.unread_bytes += message.bytes.size();
-    box.arrived[static_cast<int>(channel)].push_back(std::move(message));
+    const std::lock_guard lock(box.wake_mutex);
+    if (box.wake) box.wake();
     return last_ticket_;
+  }
+
+  bool on_arrival(std::function<void()> wake) override {
+    Mailbox& box = shared_->mailboxes[static_cast<std::size_t>(rank_)];
+    const std::lock_guard lock(box.wake_mutex);
+    box.wake = std::move(wake);
+    return true;
   }
 
   bool test(Ticket ticket) override {

@@ -142,6 +142,7 @@ class ProgressLoop {
   std::deque<Arriving> arriving_;
   std::size_t posted_anchor_bytes_ = 0;
   bool credit_blocked_ = false;
+  bool wakes_ = false;              // the transport tells when something arrives
   std::int64_t now_ns_ = 0;         // of this step
   std::int64_t active_ns_ = 0;      // when the last step did something
   std::int64_t hot_until_ns_ = 0;   // no sleep before: clocks are being compared

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,12 @@ class Transport {
   virtual bool test(Ticket ticket) = 0;
   // The next message that has arrived whole, on any channel; false where there is none. Never blocks.
   virtual bool poll(Message& out) = 0;
+  // Calls `wake` from any thread when poll() may have something, from now on; a null function ends that. False where
+  // the transport cannot tell: then it has to be polled.
+  virtual bool on_arrival(std::function<void()> wake) {
+    static_cast<void>(wake);
+    return false;
+  }
   // Ends the whole job at once, peers included.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };

@@ -1,6 +1,7 @@
 // Scenarios under mpirun, one a run: mpi_scenarios NAME. Each rank prints its failures; the exit code tells.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,6 +94,44 @@ void busy_scenario(World& world) {
   }
 }
 
+// Waiting costs little: what a rank takes of a core while it has nothing to do, and how late it sees a message then.
+void idle_scenario(World& world) {
+  Courier courier(world.make_transport("mpi"), options());
+  suite::Party party(courier);
+  party.meet();
+  const auto cpu_s = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  };
+  const double before_s = cpu_s();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  const double share = (cpu_s() - before_s) / 2;
+  party.meet();
+  std::vector<double> took_ms;
+  for (int i = 0; i < 101; ++i) {
+    if (courier.rank() == 0) {
+      const std::int64_t sent_ns = now_ns();
+      std::vector<std::byte> bytes(64);
+      std::memcpy(bytes.data(), &sent_ns, sizeof sent_ns);
+      courier.send({Channel::anchor, 1, 1, std::move(bytes), false});
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    } else if (courier.rank() == 1) {
+      const Message message = party.receive_one();
+      std::int64_t sent_ns = 0;
+      std::memcpy(&sent_ns, message.bytes.data(), sizeof sent_ns);
+      took_ms.push_back(static_cast<double>(message.arrived_ns - sent_ns) * 1e-6);
+    }
+  }
+  party.meet();
+  std::printf("rank %d takes %.1f %% of a core while it waits\n", courier.rank(), share * 100);
+  EXPECT_LT(share, 0.3);
+  if (courier.rank() != 1) return;
+  std::sort(took_ms.begin(), took_ms.end());
+  std::printf("a small message: %.3f ms at the median, %.3f at the 90th of 100\n", took_ms[50], took_ms[90]);
+  EXPECT_LT(took_ms[25], 1.0);
+}
+
 // An urgent 32 KiB behind a flood of residuals does not wait for the flood.
 void priority_scenario(World& world) {
   Courier courier(world.make_transport("mpi"), options());
@@ -180,6 +219,7 @@ int run(const std::string& name) {
   log::configure(log::Level::info, "rank " + std::to_string(world.rank()));
   if (name == "suite") suite_scenario(world);
   else if (name == "world") world_scenario(world);
+  else if (name == "idle") idle_scenario(world);
   else if (name == "busy") busy_scenario(world);
   else if (name == "priority") priority_scenario(world);
   else if (name == "killed") killed_scenario(world);
