@@ -63,7 +63,8 @@ Sample make_needles(const NeedleTask& task, Recipe recipe) {
            lay_out(pieces, first, count, depths, needles) + "\n\nWhat" + is + " the " + numbers + " for " +
            keys + " in the text above?";
   };
-  sample.answer_prefix = "The " + numbers + " for " + keys + is + ":";
+  sample.answer_prefix = "The " + (one ? "" : std::to_string(sample.references.size()) + " ") + numbers +
+                         " for " + keys + is + ":";
   const int count = fill_to_length([&](int n) { return prompt(n) + sample.answer_prefix; }, recipe.length,
                                    *recipe.count_tokens, *recipe.guess);
   if (count < 0)

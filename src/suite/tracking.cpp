@@ -67,8 +67,9 @@ Sample make_tracking(const TrackingTask& task, Recipe recipe) {
   };
   Sample sample;
   sample.references = asked.variables;
+  // Ending in VAR makes small models go on with names in a row instead of copying assignments.
   sample.answer_prefix = "The " + std::to_string(asked.variables.size()) + " variables that hold the value " +
-                         asked.value + " are:";
+                         asked.value + " are: VAR";
   const int count = fill_to_length([&](int n) { return prompt(n) + sample.answer_prefix; }, recipe.length,
                                    *recipe.count_tokens, *recipe.guess);
   if (count < 0)
