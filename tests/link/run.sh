@@ -73,7 +73,7 @@ slots=$(((ranks + 1) / 2))
 # Each "host" has a name of its own; mpirun itself runs on the first.
 ip netns exec "$one" unshare -u sh -c 'hostname "$1"; shift; exec "$@"' sh "$one" \
   mpirun -n "$ranks" --host "$one:$slots,$two:$slots" --map-by node --bind-to none --oversubscribe \
-  --mca plm_rsh_agent "$here/agent.sh" --mca plm_rsh_no_tree_spawn 1 \
+  --mca plm rsh --mca plm_rsh_agent "$here/agent.sh" --mca plm_rsh_no_tree_spawn 1 \
   --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_tcp_if_include 10.77.0.0/24 \
   --mca pml ob1 --mca btl tcp,self \
   "$@" &
