@@ -10,7 +10,7 @@ namespace cuda_emulation {
 namespace {
 
 constexpr std::size_t region_bytes = std::size_t{256} << 10;
-constexpr int rubble = 0xcb;
+constexpr int rubble = 0xff;  // as floats and bf16: NaNs
 constexpr int warp_lanes = 32;
 
 bool same_place(const Place& a, const Place& b) {

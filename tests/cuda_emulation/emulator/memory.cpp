@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t address_space = std::size_t{1} << 38;
 constexpr std::size_t gap = 4096;  // between allocations: a small overrun meets no neighbour
 constexpr std::size_t sector = 32;
-constexpr int rubble = 0xcb;
+constexpr int rubble = 0xff;  // as floats and bf16: NaNs
 
 std::string in_hex(const void* at) {
   std::ostringstream text;

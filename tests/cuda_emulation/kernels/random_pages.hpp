@@ -17,7 +17,7 @@ inline Bf16 drawn_value(Kind kind, int channel, std::mt19937& draw) {
     case Kind::bell: return to_bf16(bell(draw) * static_cast<float>(1 + channel % 5) + static_cast<float>(channel % 3));
     case Kind::constant_channels: return channel % 3 == 0 ? to_bf16(1.5f) : channel % 3 == 1 ? Bf16{static_cast<std::uint16_t>(draw() % 2 << 15)} : to_bf16(bell(draw));
     case Kind::tiny: return to_bf16(std::ldexp(bell(draw), -100 - channel % 20));
-    case Kind::denormal: return Bf16{static_cast<std::uint16_t>((draw() % 2 << 15) | draw() % 300)};
+    case Kind::denormal: return Bf16{static_cast<std::uint16_t>((draw() % 2 << 15) | draw() % static_cast<unsigned>(2 + 40 * (channel % 8)))};
     case Kind::large: return to_bf16(std::ldexp(bell(draw) > 0 ? 1.0f : -1.5f, 125 - static_cast<int>(draw() % 3)));
     case Kind::few_values: return to_bf16(static_cast<float>(draw() % 5) * 0.25f);
     case Kind::outliers: return to_bf16(bell(draw) * (draw() % 64 == 0 ? 1000.0f : 0.01f));
