@@ -28,6 +28,10 @@ if(LYNXKV_SANITIZE)
   add_compile_options(-fsanitize=${LYNXKV_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${LYNXKV_SANITIZE})
 endif()
+if(LYNXKV_FUZZ)  # tests/fuzz links the targets with libFuzzer
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -g)
+  add_link_options(-fsanitize=address,undefined)
+endif()
 
 find_program(LYNXKV_CCACHE ccache)
 if(LYNXKV_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -176,12 +176,12 @@ Value call_function(const Call& call) {
   std::vector<std::pair<std::string, Value>> entries;
   if (!call.positional.empty() && call.positional[0].dict() != nullptr) entries = call.positional[0].dict()->entries;
   call.budget.charge_bytes(call.line, entries.size() * sizeof(Value));
-  for (const auto& [key, value] : call.named) {
-    const auto same = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
+  for (const auto& given : call.named) {
+    const auto same = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == given.first; });
     if (same != entries.end())
-      same->second = value;
+      same->second = given.second;
     else
-      entries.emplace_back(key, value);
+      entries.push_back(given);
   }
   const Value made = call.dict(std::move(entries));
   if (call.name == "dict") return made;

@@ -1,6 +1,8 @@
 // Folders with config.json and safetensors: both spellings, shards, and what is refused.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "model/config.hpp"
@@ -8,6 +10,7 @@
 #include "model/safetensors.hpp"
 #include "model/tokenizer.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace lynxkv::model {
@@ -95,7 +98,7 @@ TEST(ConfigJson, RefusesTextThatIsNoJson) {
 class ShardedFolder {
  public:
   explicit ShardedFolder(std::size_t shards) {
-    testing::write_text(folder / "config.json", llama_config().dump());
+    testing::write_text(folder.file("config.json"), llama_config().dump());
     const auto bytes = testing::read_file(testing::data_path("models/llama/model.safetensors"));
     const Safetensors whole = read_safetensors(bytes, "model.safetensors");
     for (std::size_t s = 0; s < shards; ++s) {
@@ -114,10 +117,10 @@ class ShardedFolder {
       std::memcpy(file.data(), &length, 8);
       std::memcpy(file.data() + 8, text.data(), text.size());
       file.insert(file.end(), data.begin(), data.end());
-      testing::write_file(folder / name, file);
+      testing::write_file(folder.file(name), file);
     }
   }
-  void write_index() { testing::write_text(folder / "model.safetensors.index.json", json{{"weight_map", map}}.dump()); }
+  void write_index() { testing::write_text(folder.file("model.safetensors.index.json"), json{{"weight_map", map}}.dump()); }
 
   testing::TemporaryFolder folder;
   json map;
@@ -153,17 +156,17 @@ TEST(Shards, AreCheckedAgainstTheIndex) {
 
 TEST(Shards, MayNotHoldATensorTwice) {
   ShardedFolder sharded(2);
-  std::filesystem::copy(sharded.folder / "part-0.safetensors", sharded.folder / "part-2.safetensors");
+  std::filesystem::copy(sharded.folder.file("part-0.safetensors"), sharded.folder.file("part-2.safetensors"));
   EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "stands in both part-0.safetensors and part-2.safetensors"));
 }
 
 TEST(CheckpointFolderErrors, NameWhatIsMissing) {
   ShardedFolder sharded(2);
-  std::filesystem::remove(sharded.folder / "part-1.safetensors");
+  std::filesystem::remove(sharded.folder.file("part-1.safetensors"));
   EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "expected a tensor '"));
-  std::filesystem::remove(sharded.folder / "part-0.safetensors");
+  std::filesystem::remove(sharded.folder.file("part-0.safetensors"));
   EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "expected *.safetensors files, found none"));
-  testing::write_text(sharded.folder / "model.safetensors", "");
+  testing::write_text(sharded.folder.file("model.safetensors"), "");
   EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "found only 0 bytes"));
 }
 
@@ -171,7 +174,7 @@ TEST(CheckpointFolderErrors, NameATensorOfAnotherShape) {
   ShardedFolder sharded(1);
   json config = llama_config();
   config["intermediate_size"] = 104;
-  testing::write_text(sharded.folder / "config.json", config.dump());
+  testing::write_text(sharded.folder.file("config.json"), config.dump());
   EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "expected shape [104, 64] by the model's config, found [96, 64]"));
 }
 

@@ -9,6 +9,7 @@
 #include "model/tokenizer.hpp"
 #include "tests/model/gguf_builder.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace lynxkv::model {
@@ -23,8 +24,8 @@ class GgufModel : public ::testing::Test {
  protected:
   ModelFile open(const GgufBuilder& builder) { return open_bytes(builder.bytes()); }
   ModelFile open_bytes(const std::vector<std::byte>& bytes) {
-    testing::write_file(folder_ / "m.gguf", bytes);
-    return open_model(folder_ / "m.gguf");
+    testing::write_file(folder_.file("m.gguf"), bytes);
+    return open_model(folder_.file("m.gguf"));
   }
   std::string refusal(const GgufBuilder& builder) {
     const std::string message = error_of([&] { open(builder); });

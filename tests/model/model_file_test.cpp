@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <cstring>
 
 #include "base/error.hpp"
 #include "model/safetensors.hpp"
 #include "model/tokenizer.hpp"
 #include "tests/support/real_model.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace lynxkv::model {
@@ -49,8 +52,8 @@ TEST(CheckpointFolder, GivesTheConfigOfTheLlamaModel) {
 TEST(CheckpointFolder, ReadsBothSpellingsOfTheConfigAlike) {
   for (const std::string name : {"llama", "llama-tied"}) {
     testing::TemporaryFolder folder;
-    std::filesystem::copy(testing::data_path("models/" + name + "/config_hub.json"), folder / "config.json");
-    std::filesystem::copy(testing::data_path("models/" + name + "/model.safetensors"), folder / "model.safetensors");
+    std::filesystem::copy(testing::data_path("models/" + name + "/config_hub.json"), folder.file("config.json"));
+    std::filesystem::copy(testing::data_path("models/" + name + "/model.safetensors"), folder.file("model.safetensors"));
     const ModelFile newer = open_model(testing::data_path("models/" + name));
     const ModelFile older = open_model(folder.path());
     EXPECT_EQ(newer.config.rope.theta, older.config.rope.theta);

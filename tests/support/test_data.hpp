@@ -1,7 +1,5 @@
-// Files under tests/data, and folders that vanish with the test.
+// Files under tests/data, and files read and written whole.
 #pragma once
-
-#include <unistd.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -10,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tests/support/temporary_folder.hpp"
 
 namespace lynxkv::testing {
 
@@ -41,24 +41,6 @@ inline void write_text(const std::string& path, const std::string& text) {
   write_file(path, std::as_bytes(std::span(text)));
 }
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lynxkv-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
+inline std::string operator/(const TemporaryFolder& folder, const std::string& name) { return folder.file(name); }
 
 }  // namespace lynxkv::testing
