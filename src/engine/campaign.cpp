@@ -141,6 +141,8 @@ RunOutcome run_campaign(comm::World& world, Preparation& preparation, bool dump_
     RankLoop loop(job, journal.get(), {preparation.capacity_blocks});
     outcome.complete = loop.run();
     courier.flush(std::chrono::seconds(30));
+    log::info("peak memory {:.0f} MB: weights {:.0f} MB, pages {:.0f} MB", 1e-6 * static_cast<double>(peak_memory_bytes()),
+              1e-6 * static_cast<double>(forward->weight_bytes()), 1e-6 * static_cast<double>(pool.resident_bytes()));
   }
 
   // Ranks leave together, after the results are in place: launchers end a job at its first exit.

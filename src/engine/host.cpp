@@ -1,6 +1,7 @@
 #include "engine/host.hpp"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -51,6 +52,11 @@ std::int64_t available_memory_bytes() noexcept {
     info.ignore(1000, '\n');
   }
   return std::int64_t{1} << 30;
+}
+
+std::int64_t peak_memory_bytes() noexcept {
+  struct rusage usage = {};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? std::int64_t{usage.ru_maxrss} * 1024 : 0;
 }
 
 std::int64_t free_disk_bytes(const std::string& directory) noexcept {
