@@ -149,7 +149,7 @@ struct Journal::State {
 void Journal::State::open(const JournalHeader& header, const std::string& directory) {
   file.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!file)
-    throw Error(errno == ENOSPC ? ErrorCode::incomplete : ErrorCode::usage, path,
+    throw Error(errno == ENOSPC || errno == EDQUOT ? ErrorCode::incomplete : ErrorCode::usage, path,
                 "cannot be opened for writing: " + system_text(errno));
   const auto bytes = read_whole_file(path).take();
   auto scan = scan_journal(bytes);

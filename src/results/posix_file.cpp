@@ -49,7 +49,7 @@ void make_folder(const std::string& folder) {
     error = std::make_error_code(std::errc::not_a_directory);
   if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0)
     error = std::error_code(errno, std::generic_category());
-  if (error == std::errc::no_space_on_device) throw write_error(folder, ENOSPC);
+  if (error.value() == ENOSPC || error.value() == EDQUOT) throw write_error(folder, error.value());
   if (error)
     throw Error(ErrorCode::usage, folder,
                 "cannot be written to: " + error.message() + "; choose another output.dir");
