@@ -38,13 +38,13 @@ struct Head {
   std::vector<Bf16> max;                 // [groups]
   std::vector<std::int8_t> first_codes;  // [groups][channels]
   std::vector<Bf16> step;                // [channels]
-  std::vector<std::int8_t> codes;        // [others][channels]
+  std::vector<std::int8_t> codes;        // [others][channels]; a row at least, so that a column has an address
 
   explicit Head(const TensorShape& shape)
       : max(static_cast<std::size_t>(groups_of(shape))),
         first_codes(max.size() * static_cast<std::size_t>(shape.channels)),
         step(static_cast<std::size_t>(shape.channels)),
-        codes(static_cast<std::size_t>(others_of(shape)) * step.size()) {}
+        codes(static_cast<std::size_t>(std::max(others_of(shape), 1)) * step.size()) {}
 
   Bf16 first(int token, std::size_t channel) const {
     const auto g = static_cast<std::size_t>(token / group);
