@@ -62,16 +62,77 @@ HWY_INLINE Word pairs_of(Integer even, Integer odd) {
   return hn::Or(low, hn::ShiftLeft<16>(hn::BitCast(Words(), odd)));
 }
 
+// Signed thresholds of both nibbles, for the even and the odd channels at once.
+struct Pair {
+  Float even, odd;
+};
+
+#if HWY_TARGET == HWY_AVX3
+// A table's entries for clear signs in registers, cut into 16-bit halves: one permutation looks up 64 entries for
+// both channels of all pairs, where a gather takes a load for each of them (as full decode does).
+struct Table {
+  __m512i upper[4], lower[4];
+
+  HWY_INLINE explicit Table(const float* table) {
+    for (int i = 0; i < 4; ++i) {
+      const __m512i a = _mm512_loadu_si512(table + 32 * i), b = _mm512_loadu_si512(table + 32 * i + 16);
+      lower[i] = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(a)), _mm512_cvtepi32_epi16(b), 1);
+      upper[i] = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))),
+                                    _mm512_cvtepi32_epi16(_mm512_srli_epi32(b, 16)), 1);
+    }
+  }
+  static HWY_INLINE __m512i pick(const __m512i* table, __m512i index, __mmask32 second) {
+    const __m512i first = _mm512_permutex2var_epi16(table[0], index, table[1]);
+    return _mm512_mask_blend_epi16(second, first, _mm512_permutex2var_epi16(table[2], index, table[3]));
+  }
+  HWY_INLINE Pair at(__m512i index, __mmask32 second, __m512i sign) const {
+    const __m512i high = _mm512_or_si512(pick(upper, index, second), sign), low = pick(lower, index, second);
+    const __m512i left = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+    const __m512i even = _mm512_or_si512(_mm512_slli_epi32(high, 16), _mm512_andnot_si512(left, low));
+    const __m512i odd = _mm512_or_si512(_mm512_and_si512(left, high), _mm512_srli_epi32(low, 16));
+    return {hn::BitCast(Floats(), Word{even}), hn::BitCast(Floats(), Word{odd})};
+  }
+};
+struct Ends {
+  Table inner, outer;
+  HWY_INLINE explicit Ends(const ExactTables& tables) : inner(tables.inner), outer(tables.outer) {}
+  // The low nibble to the lower half of a lane, the high one to the upper half.
+  static HWY_INLINE __m512i spread(Word bytes) {
+    return _mm512_and_si512(_mm512_or_si512(bytes.raw, _mm512_slli_epi32(bytes.raw, 12)), _mm512_set1_epi16(15));
+  }
+  HWY_INLINE void operator()(Word codes, Word rest, Pair& in, Pair& out) const {
+    const __m512i anchor = spread(codes);
+    const __m512i flip = _mm512_srai_epi16(_mm512_slli_epi16(anchor, 12), 15);
+    const __m512i a = _mm512_xor_si512(anchor, flip);  // above bit 3 rubble, which no permutation looks at
+    const __m512i index = _mm512_or_si512(_mm512_slli_epi16(a, 4), spread(rest));
+    const __mmask32 second = _mm512_test_epi16_mask(index, _mm512_set1_epi16(64));
+    const __m512i sign = _mm512_and_si512(flip, _mm512_set1_epi16(-0x7fff - 1));
+    in = inner.at(index, second, sign);
+    out = outer.at(index, second, sign);
+  }
+};
+#else
+struct Ends {
+  const ExactTables& tables;
+  HWY_INLINE explicit Ends(const ExactTables& all) : tables(all) {}
+  HWY_INLINE void operator()(Word codes, Word rest, Pair& in, Pair& out) const {
+    const Word low_half = hn::Set(Words(), 15), high_half = hn::Set(Words(), 0xf0);
+    const Word even = hn::Or(hn::ShiftLeft<4>(hn::And(codes, low_half)), hn::And(rest, low_half));
+    const Word odd = hn::Or(hn::And(codes, high_half), hn::ShiftRight<4>(rest));
+    in = {look_up(tables.inner, even), look_up(tables.inner, odd)};
+    out = {look_up(tables.outer, even), look_up(tables.outer, odd)};
+  }
+};
+#endif
+
 void cell_rows(const CellsPage& page, const HalfScale& even, const HalfScale& odd, std::size_t nibble, int rows) {
   const std::size_t pairs = static_cast<std::size_t>(page.layout->channels / 2);
   const std::byte* anchor = page.anchor + page.layout->nibbles_at();
-  const Word low_half = hn::Set(Words(), 15), high_half = hn::Set(Words(), 0xf0);
+  const Ends ends(*page.tables);
   for (int i = 0; i < rows; ++i, nibble += pairs) {
-    const Word codes = load_bytes(anchor + nibble), rest = load_bytes(page.residual + nibble);
-    const Word even_index = hn::Or(hn::ShiftLeft<4>(hn::And(codes, low_half)), hn::And(rest, low_half));
-    const Word odd_index = hn::Or(hn::And(codes, high_half), hn::ShiftRight<4>(rest));
-    const CellLanes low = cell_of(look_up(page.tables->inner, even_index), look_up(page.tables->outer, even_index), even);
-    const CellLanes high = cell_of(look_up(page.tables->inner, odd_index), look_up(page.tables->outer, odd_index), odd);
+    Pair inner, outer;
+    ends(load_bytes(anchor + nibble), load_bytes(page.residual + nibble), inner, outer);
+    const CellLanes low = cell_of(inner.even, outer.even, even), high = cell_of(inner.odd, outer.odd, odd);
     store_pairs(pairs_of(low.first, high.first), reinterpret_cast<std::byte*>(page.first + nibble * 2));
     store_pairs(pairs_of(low.count, high.count), reinterpret_cast<std::byte*>(page.count + nibble * 2));
   }
