@@ -1,0 +1,87 @@
+// One page of the host's through the GPU. Copies from pageable memory: the runtime stages them.
+#include "kernels/cuda/codec_page.hpp"
+
+#include "kernels/cuda/codec.hpp"
+#include "kernels/cuda/runtime.hpp"
+
+namespace lynxkv::kernels::cuda {
+namespace {
+
+// Buffers of one call, and the outcome's word.
+struct OnDevice {
+  Stream stream;
+  DeviceMemory rows, anchor, residual, outcome{sizeof(std::uint32_t)};
+
+  OnDevice(std::size_t rows_bytes, std::size_t anchor_bytes, std::size_t residual_bytes)
+      : rows(rows_bytes), anchor(anchor_bytes), residual(residual_bytes) {}
+
+  Bf16* values() const { return reinterpret_cast<Bf16*>(rows.data()); }
+  std::uint32_t* word() const { return reinterpret_cast<std::uint32_t*>(outcome.data()); }
+  void put(const DeviceMemory& to, const void* from) const {
+    if (to.bytes() > 0) copy_to_device(to.data(), from, to.bytes(), stream.get());
+  }
+  void take(void* to, const DeviceMemory& from) const {
+    if (from.bytes() > 0) copy_to_host(to, from.data(), from.bytes(), stream.get());
+    stream.synchronise();
+  }
+  PageOutcome take_outcome() const {
+    std::uint32_t found = 0;
+    take(&found, outcome);
+    return static_cast<PageOutcome>(found);
+  }
+};
+
+UniformShape shape_of(const UniformLayout& layout) { return {layout.channels, layout.head_dim, layout.bits, layout.per_channel}; }
+
+}  // namespace
+
+PageOutcome lynx_encode_page(const Bf16* rows, const LynxLayout& layout, const LynxCoding& coding, std::byte* anchor,
+                             std::byte* residual) {
+  const OnDevice device(layout.raw_bytes(), layout.anchor_bytes(), residual != nullptr ? layout.nibble_bytes() : 0);
+  device.put(device.rows, rows);
+  const LynxEncodePage page[] = {{device.values(), device.anchor.data(), device.residual.data(), layout.tokens, layout.sinks}};
+  lynx_encode(page, {layout.channels, layout.chunk_tokens}, coding, device.word(), device.stream.get());
+  const PageOutcome outcome = device.take_outcome();
+  if (outcome != PageOutcome::coded) return outcome;
+  device.take(anchor, device.anchor);
+  if (residual != nullptr) device.take(residual, device.residual);
+  return outcome;
+}
+
+bool lynx_decode_page(const std::byte* anchor, const std::byte* residual, const LynxLayout& layout,
+                      const LynxCoding& coding, Bf16* rows) {
+  const OnDevice device(layout.raw_bytes(), layout.anchor_bytes(), residual != nullptr ? layout.nibble_bytes() : 0);
+  device.put(device.anchor, anchor);
+  device.put(device.residual, residual);
+  const LynxDecodePage page[] = {{device.anchor.data(), device.residual.data(), device.values(), layout.tokens, layout.sinks}};
+  const LynxShape shape{layout.channels, layout.chunk_tokens};
+  if (residual != nullptr)
+    lynx_decode_full(page, shape, coding, device.word(), device.stream.get());
+  else
+    lynx_decode_draft(page, shape, coding, device.word(), device.stream.get());
+  if (device.take_outcome() != PageOutcome::coded) return false;
+  device.take(rows, device.rows);
+  return true;
+}
+
+PageOutcome uniform_encode_page(const Bf16* rows, const UniformLayout& layout, std::byte* payload) {
+  const OnDevice device(layout.values() * sizeof(Bf16), layout.payload_bytes(), 0);
+  device.put(device.rows, rows);
+  const UniformEncodePage page[] = {{device.values(), device.anchor.data(), layout.tokens}};
+  uniform_encode(page, shape_of(layout), device.word(), device.stream.get());
+  const PageOutcome outcome = device.take_outcome();
+  if (outcome == PageOutcome::coded) device.take(payload, device.anchor);
+  return outcome;
+}
+
+bool uniform_decode_page(const std::byte* payload, const UniformLayout& layout, Bf16* rows) {
+  const OnDevice device(layout.values() * sizeof(Bf16), layout.payload_bytes(), 0);
+  device.put(device.anchor, payload);
+  const UniformDecodePage page[] = {{device.anchor.data(), device.values(), layout.tokens}};
+  uniform_decode(page, shape_of(layout), device.word(), device.stream.get());
+  if (device.take_outcome() != PageOutcome::coded) return false;
+  device.take(rows, device.rows);
+  return true;
+}
+
+}  // namespace lynxkv::kernels::cuda
