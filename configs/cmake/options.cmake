@@ -33,7 +33,9 @@ if(LYNXKV_FUZZ)  # tests/fuzz links the targets with libFuzzer
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# Paths below the checkout count as relative, so that another clone of the same sources finds what was compiled.
 find_program(LYNXKV_CCACHE ccache)
 if(LYNXKV_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${LYNXKV_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      "${LYNXKV_CCACHE}")
 endif()
