@@ -72,6 +72,20 @@ TEST(Failure, OfTheTransportComesOutOfReceiveWaitAndFlush) {
   EXPECT_TRUE(fails([&] { courier.flush(seconds(20)); }));
 }
 
+TEST(Priority, HoldsResidualsBackUntilAPostedAnchorIsThrough) {
+  auto fault = std::make_shared<std::atomic<Fault>>(Fault::never_done);
+  auto ranks = make_loop(2);
+  Courier one(std::make_unique<Faulty>(std::move(ranks[0]), fault), test_options());
+  Courier two(std::move(ranks[1]), test_options());
+  one.send({Channel::anchor, 1, 1, std::vector<std::byte>(100), false});
+  one.send({Channel::residual, 1, 1, std::vector<std::byte>(100), false});
+  EXPECT_EQ(suite::Party(two).receive_one().channel, Channel::anchor);
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(one.totals(Channel::residual).sent_messages, 0u);
+  *fault = Fault::none;
+  EXPECT_EQ(suite::Party(two).receive_one().channel, Channel::residual);
+}
+
 // The stalls end the process, so they run in one of their own.
 class Stall : public testing::Test {
  protected:
