@@ -48,9 +48,9 @@ void require_equal(const std::vector<RankFacts>& all, const std::vector<std::str
 std::string communication_environment() {
   constexpr std::array<std::string_view, 3> wanted = {"NCCL_", "UCX_", "OMPI_MCA_"};
   // Launchers describe the job and the rank itself in these.
-  constexpr std::array<std::string_view, 9> own = {"OMPI_MCA_orte_", "OMPI_MCA_ess_", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
+  constexpr std::array<std::string_view, 10> own = {"OMPI_MCA_orte_", "OMPI_MCA_ess_", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
                                                    "OMPI_MCA_shmem_", "OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_schizo",
-                                                   "OMPI_MCA_prte_", "OMPI_MCA_hwloc_base_"};
+                                                   "OMPI_MCA_prte_", "OMPI_MCA_plm", "OMPI_MCA_hwloc_base_"};
   std::vector<std::string> found;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view variable(*entry);

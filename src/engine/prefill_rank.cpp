@@ -179,6 +179,14 @@ bool PrefillRank::prefill_chunk() {
   return false;
 }
 
+bool PrefillRank::replays() const noexcept {
+  return job_.config.transfer.start == "streaming" &&
+         std::any_of(sendings_.begin(), sendings_.end(), [](const auto& entry) {
+           const Sending& sending = entry.second;
+           return sending.opened && !sending.live && !sending.sent && sending.prompt->computed();
+         });
+}
+
 bool PrefillRank::step() {
   const bool sent = service_sends();
   return prefill_chunk() || sent;

@@ -28,6 +28,8 @@ class PrefillRank {
   // One bounded piece of work: a chunk of a prompt, or some page tensors. False where there was none.
   bool step();
   bool idle() const noexcept { return prompts_.empty() && waiting_.empty(); }
+  // A replayed prefill goes on: nothing to do until its next pages become available, and no stall either.
+  bool replays() const noexcept;
 
  private:
   // A sample whose KV is, or will be, in this rank's pages.

@@ -114,18 +114,19 @@ bool RankLoop::run() {
     if (ended_) break;
     watch_signals();
     if (coordinator_) coordinate(worked);
-    if (decode_) {
+    if (decode_ && decode_->step()) {
+      worked = true;
       job_.courier.progress("decode");
-      worked |= decode_->step();
     }
-    if (prefill_) {
+    if (prefill_ && prefill_->step()) {
+      worked = true;
       job_.courier.progress("prefill");
-      worked |= prefill_->step();
     }
-    if (!worked) {
-      job_.courier.progress("waiting");
-      job_.courier.wait(idle_wait);
-    }
+    if (prefill_ && prefill_->replays()) job_.courier.progress("replay of a prefill");
+    // While something runs, a message is owed: silence of all peers then is a stall, and the watchdog's to end.
+    job_.courier.expect_messages((decode_ && !decode_->idle()) || (prefill_ && !prefill_->idle()) ||
+                                 (coordinator_ && !coordinator_->finished()));
+    if (!worked) job_.courier.wait(idle_wait);
   }
   if (progress_) progress_->finish();
   return complete_;
