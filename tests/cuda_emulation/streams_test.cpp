@@ -154,10 +154,12 @@ TEST(EmulatedStreams, OrderMemoryThatIsAllocatedInThem) {
   EXPECT_EQ(cudaStreamSynchronize(rig.second), cudaErrorIllegalAddress);
 }
 
-TEST(EmulatedStreams, RefuseCopiesWhoseDirectionIsWrong) {
+TEST(EmulatedStreams, RefuseCopiesThatCannotBe) {
   Rig rig({});
+  const int two[2] = {1, 2};
   EXPECT_EQ(cudaMemcpyAsync(rig.device, rig.pinned, sizeof(int), cudaMemcpyDeviceToHost, rig.first), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpyAsync(rig.device, rig.pinned, 8, cudaMemcpyHostToDevice, rig.first), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(rig.device, rig.pinned, sizeof two, cudaMemcpyHostToDevice, rig.first), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(rig.device, two, sizeof two, cudaMemcpyHostToDevice, rig.first), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(rig.first), cudaErrorIllegalAddress) << "past the allocation's end";
 }
 

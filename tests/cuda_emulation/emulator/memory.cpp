@@ -92,6 +92,10 @@ bool Memory::is_pinned(const void* at, std::size_t bytes) const {
   return offset <= above->second && bytes <= above->second - offset;
 }
 
+bool Memory::overruns_pinned(const void* at, std::size_t bytes) const {
+  return bytes > 0 && is_pinned(at, 1) && !is_pinned(at, bytes);
+}
+
 bool Memory::is_device_address(const void* at) const {
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   return address >= first_ && address < end_;

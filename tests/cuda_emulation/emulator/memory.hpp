@@ -32,6 +32,8 @@ class Memory {
   void* allocate_pinned(std::size_t bytes);
   bool release_pinned(void* memory);
   bool is_pinned(const void* at, std::size_t bytes) const;
+  // Begins in pinned memory and runs past its end.
+  bool overruns_pinned(const void* at, std::size_t bytes) const;
 
   bool is_device_address(const void* at) const;
   // The bytes behind a device address. Throws a Fault unless all of it lies in one live allocation.
