@@ -11,6 +11,7 @@ extern const Command export_command;
 extern const Command merge_command;
 extern const Command score_command;
 extern const Command codec_command;
+extern const Command capture_command;
 extern const Command bench_command;
 extern const Command logits_command;
 extern const Command tokenize_command;
@@ -26,6 +27,7 @@ std::span<const Command> all_commands() {
       merge_command,
       score_command,
       codec_command,
+      capture_command,
       bench_command,
       logits_command,
       tokenize_command,
