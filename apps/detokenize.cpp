@@ -22,7 +22,8 @@ struct Request {
 };
 
 std::vector<model::TokenId> ids_of(const json& list) {
-  if (!list.is_array()) throw Error(ErrorCode::bad_data, "", "expected an array as \"ids\", found " + found_text(list));
+  if (!list.is_array())
+    throw Error(ErrorCode::bad_data, "", "expected an array as \"ids\", found " + found_text(list));
   std::vector<model::TokenId> ids;
   for (const json& id : list) {
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<model::TokenId>::max());
@@ -39,14 +40,15 @@ int run(const Request& request) {
   for_each_json_line([&](const json& object) {
     json out;
     out["text"] = file.tokenizer->decode(ids_of(member(object, "ids", "\"ids\"")), request.skip_special);
-    std::cout << out.dump() << '\n';
+    std::cout << in_ascii(out) << '\n';
   });
   return 0;
 }
 
 Run set_up(CLI::App& app) {
   auto request = std::make_shared<Request>();
-  app.add_option("MODEL", request->model, "a .gguf file, or a folder with config.json and *.safetensors")->required();
+  app.add_option("MODEL", request->model, "a .gguf file, or a folder with config.json and *.safetensors")
+      ->required();
   app.add_flag("--skip-special", request->skip_special, "leave out special tokens");
   return [request] { return run(*request); };
 }
@@ -54,8 +56,10 @@ Run set_up(CLI::App& app) {
 }  // namespace
 
 extern const Command detokenize_command;
-const Command detokenize_command = {
-    "detokenize", "Token ids to texts: JSON Lines {\"ids\": [..]} on standard input",
-    "echo '{\"ids\": [19556, 28, 905]}' | lynxkv detokenize ~/.cache/lynxkv/models/SmolLM2-135M-Instruct-Q4_1.gguf", set_up};
+const Command detokenize_command = {"detokenize",
+                                    "Token ids to texts: JSON Lines {\"ids\": [..]} on standard input",
+                                    "echo '{\"ids\": [19556, 28, 905]}' | lynxkv detokenize "
+                                    "~/.cache/lynxkv/models/SmolLM2-135M-Instruct-Q4_1.gguf",
+                                    set_up};
 
 }  // namespace lynxkv::apps

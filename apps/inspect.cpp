@@ -31,8 +31,11 @@ FileKind kind_of(const std::string& path) {
   const fs::path folder(path);
   if (fs::is_directory(path)) {
     if (fs::exists(folder / "config.json")) return FileKind::checkpoint;
-    if (fs::exists(folder / results::journal_file_name) || fs::exists(folder / results::hdf5_file_name)) return FileKind::results;
-    throw Error(ErrorCode::bad_data, path, "expected a checkpoint (config.json) or an output folder (journal.lkj or results.h5), found neither");
+    if (fs::exists(folder / results::journal_file_name) || fs::exists(folder / results::hdf5_file_name))
+      return FileKind::results;
+    throw Error(
+        ErrorCode::bad_data, path,
+        "expected a checkpoint (config.json) or an output folder (journal.lkj or results.h5), found neither");
   }
   // A file is known by its first bytes; its name counts where they are damaged, so that the reader says how.
   char start[8] = {};
@@ -43,7 +46,9 @@ FileKind kind_of(const std::string& path) {
   const std::string extension = folder.extension().string();
   if (extension == ".gguf") return FileKind::gguf;
   if (extension == ".lkj" || extension == ".h5") return FileKind::results;
-  throw Error(ErrorCode::bad_data, path, "expected a GGUF file, a checkpoint folder, a results file (HDF5) or a journal, found none of them");
+  throw Error(
+      ErrorCode::bad_data, path,
+      "expected a GGUF file, a checkpoint folder, a results file (HDF5) or a journal, found none of them");
 }
 
 int run(const Request& request) {
@@ -62,7 +67,9 @@ int run(const Request& request) {
 
 Run set_up(CLI::App& app) {
   auto request = std::make_shared<Request>();
-  app.add_option("FILE", request->path, "a .gguf file, a checkpoint folder, a results file, a journal or an output folder")->required();
+  app.add_option("FILE", request->path,
+                 "a .gguf file, a checkpoint folder, a results file, a journal or an output folder")
+      ->required();
   app.add_flag("--json", request->json, "print one JSON document");
   app.add_flag("--all", request->all, "also every tensor, whole metadata values, configs and attempts");
   return [request] { return run(*request); };
@@ -72,6 +79,7 @@ Run set_up(CLI::App& app) {
 
 extern const Command inspect_command;
 const Command inspect_command = {"inspect", "What is in a model, a results file or a journal",
-                                 "lynxkv inspect ~/.cache/lynxkv/models/SmolLM2-135M-Instruct-Q4_1.gguf", set_up};
+                                 "lynxkv inspect ~/.cache/lynxkv/models/SmolLM2-135M-Instruct-Q4_1.gguf",
+                                 set_up};
 
 }  // namespace lynxkv::apps

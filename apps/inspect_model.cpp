@@ -1,5 +1,7 @@
 // A model file or checkpoint folder as a document: hyperparameters, tokenizer, metadata, tensors.
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -24,24 +26,45 @@ using model::GgufKind;
 
 constexpr std::size_t shown_elements = 8;
 
-std::string safe(std::string_view text) { return model::with_replacements(text); }
+std::string safe(std::string_view text) {
+  return model::with_replacements(text);
+}
+
+// A float32 as the shortest decimal that stands for it.
+double shortest(float value) {
+  char digits[32];
+  *std::to_chars(digits, digits + sizeof digits - 1, value).ptr = '\0';
+  return std::strtod(digits, nullptr);
+}
 
 // What the engine would see; a file that it does not take is described all the same, with the reason.
 void add_model(Document& document, const std::string& path) {
   try {
     const model::ModelFile file = model::open_model(path);
     const model::ModelConfig& c = file.config;
-    document["model"] = {{"family", c.family}, {"name", safe(c.name)}, {"layers", c.layers}, {"hidden", c.hidden},
-                         {"intermediate", c.intermediate}, {"heads", c.heads}, {"kv_heads", c.kv_heads},
-                         {"head_dim", c.head_dim}, {"vocabulary", c.vocab}, {"context_tokens", c.context_tokens},
-                         {"rms_epsilon", c.rms_epsilon}, {"tied_embeddings", c.tied_embeddings},
-                         {"rope_theta", c.rope.theta}, {"rope_scaled", !c.rope.frequency_factors.empty()},
+    document["model"] = {{"family", c.family},
+                         {"name", safe(c.name)},
+                         {"layers", c.layers},
+                         {"hidden", c.hidden},
+                         {"intermediate", c.intermediate},
+                         {"heads", c.heads},
+                         {"kv_heads", c.kv_heads},
+                         {"head_dim", c.head_dim},
+                         {"vocabulary", c.vocab},
+                         {"context_tokens", c.context_tokens},
+                         {"rms_epsilon", shortest(c.rms_epsilon)},
+                         {"tied_embeddings", c.tied_embeddings},
+                         {"rope_theta", shortest(c.rope.theta)},
+                         {"rope_scaled", !c.rope.frequency_factors.empty()},
                          {"kv_bytes_per_token_bf16", std::int64_t{4} * c.layers * c.kv_heads * c.head_dim}};
     document["content_hash"] = hex64(file.content_hash);
     if (file.tokenizer) {
       const model::Tokenizer& t = *file.tokenizer;
-      document["tokenizer"] = {{"tokens", t.vocabulary_size()}, {"bos", t.bos()}, {"eos", t.eos()},
-                               {"adds_bos", t.adds_bos()}, {"hash", hex64(t.hash())}};
+      document["tokenizer"] = {{"tokens", t.vocabulary_size()},
+                               {"bos", t.bos()},
+                               {"eos", t.eos()},
+                               {"adds_bos", t.adds_bos()},
+                               {"hash", hex64(t.hash())}};
     } else {
       document["tokenizer"] = {{"problem", safe(file.tokenizer_problem)}};
     }
@@ -58,7 +81,8 @@ struct Totals {
 
 class TensorTable {
  public:
-  void add(std::string_view name, const std::string& type, const std::vector<std::uint64_t>& shape, std::uint64_t bytes) {
+  void add(std::string_view name, const std::string& type, const std::vector<std::uint64_t>& shape,
+           std::uint64_t bytes) {
     std::uint64_t values = 1;
     for (const std::uint64_t size : shape) values *= size;
     for (Totals* totals : {&all_, &by_type_[type]}) {
@@ -71,8 +95,13 @@ class TensorTable {
   void put_into(Document& document) {
     Document types = Document::array();
     for (const auto& [type, totals] : by_type_)
-      types.push_back({{"type", type}, {"tensors", totals.tensors}, {"values", totals.values}, {"bytes", totals.bytes}});
-    document["tensors"] = {{"count", all_.tensors}, {"values", all_.values}, {"bytes", all_.bytes}, {"by_type", types}, {"list", std::move(list_)}};
+      types.push_back(
+          {{"type", type}, {"tensors", totals.tensors}, {"values", totals.values}, {"bytes", totals.bytes}});
+    document["tensors"] = {{"count", all_.tensors},
+                           {"values", all_.values},
+                           {"bytes", all_.bytes},
+                           {"by_type", types},
+                           {"list", std::move(list_)}};
   }
 
  private:
@@ -83,16 +112,21 @@ class TensorTable {
 
 Document scalar(const Gguf& file, const model::GgufEntry& entry) {
   switch (entry.value.kind) {
-    case GgufKind::string: return safe(*file.text(entry.key));
-    case GgufKind::boolean: return *file.boolean(entry.key);
+    case GgufKind::string:
+      return safe(*file.text(entry.key));
+    case GgufKind::boolean:
+      return *file.boolean(entry.key);
     case GgufKind::f32:
-    case GgufKind::f64: return *file.number(entry.key);
+      return shortest(static_cast<float>(*file.number(entry.key)));
+    case GgufKind::f64:
+      return *file.number(entry.key);
     case GgufKind::u64: {
       std::uint64_t value = 0;
       std::memcpy(&value, entry.value.payload.data(), sizeof value);
       return value;
     }
-    default: return *file.integer(entry.key);
+    default:
+      return *file.integer(entry.key);
   }
 }
 
@@ -103,13 +137,18 @@ Document first_elements(const Gguf& file, const model::GgufEntry& entry) {
     for (std::size_t i = 0; i < values->size() && i < shown_elements; ++i) out.push_back(shown((*values)[i]));
   };
   switch (entry.value.element) {
-    case GgufKind::string: take(file.texts(entry.key), [](std::string_view text) { return safe(text); }); break;
+    case GgufKind::string:
+      take(file.texts(entry.key), [](std::string_view text) { return safe(text); });
+      break;
     case GgufKind::u8:
     case GgufKind::i8:
     case GgufKind::u16:
     case GgufKind::i16:
-    case GgufKind::i32: take(file.integers(entry.key), [](std::int32_t value) { return value; }); break;
-    default: break;
+    case GgufKind::i32:
+      take(file.integers(entry.key), [](std::int32_t value) { return value; });
+      break;
+    default:
+      break;
   }
   return out;
 }
@@ -144,7 +183,8 @@ Document inspect_gguf(const std::string& path) {
   add_model(document, path);
   TensorTable table;
   for (const model::GgufTensor& tensor : file.tensors())
-    table.add(tensor.name, std::string(tensor.type.name), {tensor.dimensions.rbegin(), tensor.dimensions.rend()}, tensor.bytes.size());
+    table.add(tensor.name, std::string(tensor.type.name),
+              {tensor.dimensions.rbegin(), tensor.dimensions.rend()}, tensor.bytes.size());
   document["metadata"] = metadata(file);
   table.put_into(document);
   return document;
@@ -162,7 +202,9 @@ Document inspect_checkpoint(const std::string& path) {
     const model::MappedFile mapped(name);
     const model::Safetensors shard = model::read_safetensors(mapped.bytes(), name);
     bytes += mapped.bytes().size();
-    files.push_back({{"name", safe(fs::path(name).filename().string())}, {"bytes", mapped.bytes().size()}, {"tensors", shard.tensors.size()}});
+    files.push_back({{"name", safe(fs::path(name).filename().string())},
+                     {"bytes", mapped.bytes().size()},
+                     {"tensors", shard.tensors.size()}});
     for (const model::StoredTensor& tensor : shard.tensors)
       table.add(tensor.name, tensor.type_name, tensor.shape, tensor.bytes.size());
   }

@@ -1,15 +1,15 @@
 // A journal, a results file or an output folder as a document.
-#include <filesystem>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 
 #include "apps/inspect.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "model/mapped_file.hpp"
 #include "results/hdf5.hpp"
 #include "results/journal.hpp"
-#include "model/mapped_file.hpp"
 
 namespace lynxkv::apps {
 namespace {
@@ -26,11 +26,16 @@ void add_rows(Document& document, const std::vector<results::Row>& rows) {
   std::map<std::array<std::string, 4>, std::int64_t> counts;  // suite, task, length, mode
   for (const results::Row& row : rows) {
     const std::string length = std::to_string(row.key.length);
-    ++counts[{row.key.suite, row.key.task, std::string(length.size() < 10 ? 10 - length.size() : 0, '0') + length, row.key.mode}];
+    ++counts[{row.key.suite, row.key.task,
+              std::string(length.size() < 10 ? 10 - length.size() : 0, '0') + length, row.key.mode}];
   }
   Document groups = Document::array();
   for (const auto& [key, samples] : counts)
-    groups.push_back({{"suite", key[0]}, {"task", key[1]}, {"length", std::stoll(key[2])}, {"mode", key[3]}, {"samples", samples}});
+    groups.push_back({{"suite", key[0]},
+                      {"task", key[1]},
+                      {"length", std::stoll(key[2])},
+                      {"mode", key[3]},
+                      {"samples", samples}});
   document["samples"] = rows.size();
   document["groups"] = std::move(groups);
 }
@@ -72,11 +77,13 @@ Document hdf5(const std::string& path) {
 Document inspect_results(const std::string& path) {
   if (fs::is_directory(path)) {
     const std::string journal_path = (fs::path(path) / results::journal_file_name).string();
-    return fs::exists(journal_path) ? journal(journal_path) : hdf5((fs::path(path) / results::hdf5_file_name).string());
+    return fs::exists(journal_path) ? journal(journal_path)
+                                    : hdf5((fs::path(path) / results::hdf5_file_name).string());
   }
   const model::MappedFile mapped(path);
   const auto bytes = mapped.bytes();
-  const std::string_view start(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 8));
+  const std::string_view start(reinterpret_cast<const char*>(bytes.data()),
+                               std::min<std::size_t>(bytes.size(), 8));
   return start == "\x89HDF\r\n\x1a\n" ? hdf5(path) : journal(path);
 }
 

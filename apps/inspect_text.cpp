@@ -18,10 +18,13 @@ std::string shortened(std::string text, std::size_t most) {
 }
 
 std::string plain(const Document& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Document::error_handler_t::replace);
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Document::error_handler_t::replace);
 }
 
-void line(const char* label, const std::string& text) { std::printf("%-14s %s\n", label, text.c_str()); }
+void line(const char* label, const std::string& text) {
+  std::printf("%-24s %s\n", label, text.c_str());
+}
 
 // "key value, key value" of an object's scalars.
 std::string joined(const Document& object) {
@@ -35,13 +38,14 @@ void print_tensors(const Document& tensors, bool all) {
   for (const Document& type : tensors["by_type"])
     std::printf("%-8s %10s %16s %16s\n", plain(type["type"]).c_str(), plain(type["tensors"]).c_str(),
                 plain(type["values"]).c_str(), plain(type["bytes"]).c_str());
-  std::printf("%-8s %10s %16s %16s\n", "all", plain(tensors["count"]).c_str(), plain(tensors["values"]).c_str(),
-              plain(tensors["bytes"]).c_str());
+  std::printf("%-8s %10s %16s %16s\n", "all", plain(tensors["count"]).c_str(),
+              plain(tensors["values"]).c_str(), plain(tensors["bytes"]).c_str());
   if (!all) return;
   std::printf("\n%-44s %-8s %-20s %14s\n", "# tensor", "type", "shape", "bytes");
   for (const Document& tensor : tensors["list"])
-    std::printf("%-44s %-8s %-20s %14s\n", shortened(plain(tensor["name"]), 200).c_str(), plain(tensor["type"]).c_str(),
-                plain(tensor["shape"]).c_str(), plain(tensor["bytes"]).c_str());
+    std::printf("%-44s %-8s %-20s %14s\n", shortened(plain(tensor["name"]), 200).c_str(),
+                plain(tensor["type"]).c_str(), plain(tensor["shape"]).c_str(),
+                plain(tensor["bytes"]).c_str());
 }
 
 void print_metadata(const Document& metadata, bool all) {
@@ -50,10 +54,12 @@ void print_metadata(const Document& metadata, bool all) {
   for (const Document& entry : metadata) {
     std::string value;
     if (entry.contains("count"))
-      value = plain(entry["count"]) + " x " + plain(entry["element"]) + " " + shortened(plain(entry["first"]), most);
+      value = plain(entry["count"]) + " x " + plain(entry["element"]) + " " +
+              shortened(plain(entry["first"]), most);
     else
       value = shortened(plain(entry["value"]), most);
-    std::printf("%-44s %-8s %s\n", shortened(plain(entry["key"]), 200).c_str(), plain(entry["type"]).c_str(), value.c_str());
+    std::printf("%-44s %-8s %s\n", shortened(plain(entry["key"]), 200).c_str(), plain(entry["type"]).c_str(),
+                value.c_str());
   }
 }
 
@@ -61,11 +67,13 @@ void print_metadata(const Document& metadata, bool all) {
 
 void print_model(const Document& document, bool all) {
   line("file", shortened(plain(document["path"]), 1000));
-  line("kind", document["kind"] == "gguf" ? "GGUF, version " + plain(document["version"]) : "checkpoint folder");
+  line("kind",
+       document["kind"] == "gguf" ? "GGUF, version " + plain(document["version"]) : "checkpoint folder");
   line("bytes", plain(document["bytes"]));
   if (document.contains("problem")) line("not usable", shortened(plain(document["problem"]), 1000));
   if (document.contains("model")) {
-    for (const auto& [key, value] : document["model"].items()) line(key.size() > 14 ? (key + ":").c_str() : key.c_str(), shortened(plain(value), 200));
+    for (const auto& [key, value] : document["model"].items())
+      line(key.c_str(), shortened(plain(value), 200));
     line("tokenizer", shortened(joined(document["tokenizer"]), 300));
     line("template", shortened(joined(document["chat_template"]), 300));
     line("content hash", plain(document["content_hash"]));
@@ -91,14 +99,16 @@ void print_results(const Document& document, bool all) {
     if (all)
       for (const Document& attempt : document["attempts"]) line("attempt", plain(attempt));
   } else {
-    line("complete", document["complete"].get<bool>() ? "yes" : "no: samples are missing; run the same command again");
+    line("complete",
+         document["complete"].get<bool>() ? "yes" : "no: samples are missing; run the same command again");
     if (all) line("facts", plain(document["facts"]));
     if (all) std::printf("config:\n%s\n", plain(document["config_yaml"]).c_str());
   }
   std::printf("\n%-16s %-20s %10s %-14s %8s\n", "# suite", "task", "length", "mode", "samples");
   for (const Document& group : document["groups"])
-    std::printf("%-16s %-20s %10s %-14s %8s\n", shortened(plain(group["suite"]), 60).c_str(), shortened(plain(group["task"]), 60).c_str(),
-                plain(group["length"]).c_str(), shortened(plain(group["mode"]), 60).c_str(), plain(group["samples"]).c_str());
+    std::printf("%-16s %-20s %10s %-14s %8s\n", shortened(plain(group["suite"]), 60).c_str(),
+                shortened(plain(group["task"]), 60).c_str(), plain(group["length"]).c_str(),
+                shortened(plain(group["mode"]), 60).c_str(), plain(group["samples"]).c_str());
   std::printf("%-16s %-20s %10s %-14s %8s\n", "all", "", "", "", plain(document["samples"]).c_str());
 }
 

@@ -10,7 +10,9 @@ using nlohmann::json;
 
 namespace {
 
-Error bad(const std::string& what) { return Error(ErrorCode::bad_data, "", what); }
+Error bad(const std::string& what) {
+  return Error(ErrorCode::bad_data, "", what);
+}
 
 json parse(const std::string& line) {
   json object;
@@ -48,8 +50,13 @@ const json& member(const json& object, const char* key, const char* expected) {
 }
 
 std::string string_of(const json& value, const char* what) {
-  if (!value.is_string()) throw bad(std::string("expected a string as ") + what + ", found " + found_text(value));
+  if (!value.is_string())
+    throw bad(std::string("expected a string as ") + what + ", found " + found_text(value));
   return value.get<std::string>();
+}
+
+std::string in_ascii(const json& object) {
+  return object.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
 std::string found_text(const json& value) {

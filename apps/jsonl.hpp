@@ -7,8 +7,8 @@
 
 namespace lynxkv::apps {
 
-// Calls `use` for each line's object. Throws Error{bad_data} "standard input, line N: ..." for a line that is no
-// JSON object, and for what `use` throws as bad data.
+// Calls `use` for each line's object. Throws Error{bad_data} "standard input, line N: ..." for a line that is
+// no JSON object, and for what `use` throws as bad data.
 void for_each_json_line(const std::function<void(const nlohmann::json& object)>& use);
 
 // The member `key`; Error{bad_data} where it is absent.
@@ -16,6 +16,10 @@ const nlohmann::json& member(const nlohmann::json& object, const char* key, cons
 
 // A string; Error{bad_data} naming `what` where the value is none.
 std::string string_of(const nlohmann::json& value, const char* what);
+
+// One line of JSON for `object`. All but ASCII is escaped: readers that split at every character that Unicode
+// calls a line break get whole lines all the same.
+std::string in_ascii(const nlohmann::json& object);
 
 // What a JSON value is, for messages.
 std::string found_text(const nlohmann::json& value);

@@ -7,7 +7,8 @@ namespace lynxkv::model {
 namespace {
 
 std::uint64_t pair_of(TokenId left, TokenId right) noexcept {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
+         static_cast<std::uint32_t>(right);
 }
 
 // A merge that was possible when it was queued; its tokens may have been merged otherwise since.
@@ -68,7 +69,8 @@ void Bpe::encode(std::string_view piece, std::vector<TokenId>& ids) const {
     const Symbol& left = symbols[static_cast<std::size_t>(position)];
     if (left.next < 0) return;
     const TokenId right = symbols[static_cast<std::size_t>(left.next)].id;
-    if (const Slot* slot = find(left.id, right)) queue.push({slot->rank, position, left.id, right, slot->joined});
+    if (const Slot* slot = find(left.id, right))
+      queue.push({slot->rank, position, left.id, right, slot->joined});
   };
   for (std::size_t i = 0; i + 1 < symbols.size(); ++i) consider(static_cast<std::int32_t>(i));
   while (!queue.empty()) {

@@ -1,5 +1,5 @@
-// Byte-pair merging of one piece of text. A merge joins two neighbouring tokens; of those possible, the one that
-// the file lists first is done first, and the leftmost of equals.
+// Byte-pair merging of one piece of text. A merge joins two neighbouring tokens; of those possible, the one
+// that the file lists first is done first, and the leftmost of equals.
 #pragma once
 
 #include <array>

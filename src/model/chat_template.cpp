@@ -26,9 +26,11 @@ struct ChatTemplate::Program {
 ChatTemplate::ChatTemplate(std::string source, std::string bos_text, std::string eos_text)
     : program_(std::make_unique<Program>()) {
   if (source.size() > most_template_bytes)
-    throw Error(ErrorCode::bad_data, "chat template", "expected at most " + std::to_string(most_template_bytes) +
-                                                          " bytes, found " + std::to_string(source.size()));
-  if (!is_utf8(source)) throw Error(ErrorCode::bad_data, "chat template", "expected UTF-8 text, found other bytes");
+    throw Error(ErrorCode::bad_data, "chat template",
+                "expected at most " + std::to_string(most_template_bytes) + " bytes, found " +
+                    std::to_string(source.size()));
+  if (!is_utf8(source))
+    throw Error(ErrorCode::bad_data, "chat template", "expected UTF-8 text, found other bytes");
   program_->body = jinja::parse(source);
   Hash64 hash;
   for (const std::string* text : {&source, &bos_text, &eos_text}) {
@@ -58,6 +60,8 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool 
   return jinja::Evaluator().render(program_->body, std::move(variables));
 }
 
-std::uint64_t ChatTemplate::hash() const noexcept { return program_->hash; }
+std::uint64_t ChatTemplate::hash() const noexcept {
+  return program_->hash;
+}
 
 }  // namespace lynxkv::model

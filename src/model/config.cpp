@@ -54,11 +54,13 @@ void check_config(const ModelConfig& config, const std::string& where) {
     fail("expected heads times head dimension up to " + std::to_string(most_width) + ", found " +
          std::to_string(config.heads) + " x " + std::to_string(config.head_dim));
   if (config.heads % config.kv_heads != 0)
-    fail("expected a multiple of the " + std::to_string(config.kv_heads) + " KV heads as attention heads, found " +
-         std::to_string(config.heads));
-  if (config.head_dim % 2 != 0) fail("expected an even head dimension, found " + std::to_string(config.head_dim));
+    fail("expected a multiple of the " + std::to_string(config.kv_heads) +
+         " KV heads as attention heads, found " + std::to_string(config.heads));
+  if (config.head_dim % 2 != 0)
+    fail("expected an even head dimension, found " + std::to_string(config.head_dim));
   if (!(config.rms_epsilon > 0) || !(config.rms_epsilon < 1))
-    fail("expected a number between 0 and 1 as RMS norm epsilon, found " + std::to_string(config.rms_epsilon));
+    fail("expected a number between 0 and 1 as RMS norm epsilon, found " +
+         std::to_string(config.rms_epsilon));
   if (!(config.rope.theta >= 1) || !std::isfinite(config.rope.theta))
     fail("expected a number of at least 1 as rope theta, found " + std::to_string(config.rope.theta));
   if (config.rope.rotary_dim != config.head_dim)

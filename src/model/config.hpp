@@ -18,9 +18,10 @@ ModelConfig config_from_gguf(const Gguf& file);
 // Values in range and consistent with one another. `where` is for the message.
 void check_config(const ModelConfig& config, const std::string& where);
 
-// Long-context scaling that stretches slow rotations by `factor` and leaves fast ones: those of a wavelength above
-// original/low_frequency tokens are divided by factor, those below original/high_frequency are kept, and between
-// the two the frequency is interpolated. The factors by which the rotary_dim/2 frequencies are divided.
+// Long-context scaling that stretches slow rotations by `factor` and leaves fast ones: those of a wavelength
+// above original/low_frequency tokens are divided by factor, those below original/high_frequency are kept,
+// and between the two the frequency is interpolated. The factors by which the rotary_dim/2 frequencies are
+// divided.
 struct Llama3Scaling {
   double factor, low_frequency, high_frequency, original_tokens;
 };

@@ -7,7 +7,9 @@
 namespace lynxkv::model {
 namespace {
 
-std::string key_of(std::string_view name) { return "llama." + std::string(name); }
+std::string key_of(std::string_view name) {
+  return "llama." + std::string(name);
+}
 
 std::optional<int> integer(const Gguf& file, std::string_view name) {
   const auto value = file.integer(key_of(name));
@@ -28,7 +30,8 @@ const GgufTensor& embedding_of(const Gguf& file) {
   const GgufTensor* tensor = file.tensor("token_embd.weight");
   if (tensor == nullptr) throw file.error("expected a tensor 'token_embd.weight', found none");
   if (tensor->rows() > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
-    throw file.error("expected fewer than 2^31 rows in 'token_embd.weight', found " + std::to_string(tensor->rows()));
+    throw file.error("expected fewer than 2^31 rows in 'token_embd.weight', found " +
+                     std::to_string(tensor->rows()));
   return *tensor;
 }
 
@@ -39,7 +42,8 @@ void refuse_what_changes_the_numbers(const Gguf& file) {
     throw file.error("the model has a sliding window, which is not supported for this family");
   for (const std::string_view name : {"logit_scale", "embedding_scale", "residual_scale", "attention.scale"})
     if (file.number(key_of(name)).value_or(1) != 1)
-      throw file.error("expected no '" + key_of(name) + "' or 1, found another value, which is not supported");
+      throw file.error("expected no '" + key_of(name) +
+                       "' or 1, found another value, which is not supported");
 }
 
 RopeConfig read_rope(const Gguf& file, int head_dim) {
@@ -49,7 +53,8 @@ RopeConfig read_rope(const Gguf& file, int head_dim) {
   double factor = file.number(key_of("rope.scale_linear")).value_or(1);
   if (const auto type = file.text(key_of("rope.scaling.type")); type && *type != "none") {
     if (*type != "linear")
-      throw file.error("expected rope scaling 'none' or 'linear', found " + quoted(*type) + ", which is not supported");
+      throw file.error("expected rope scaling 'none' or 'linear', found " + quoted(*type) +
+                       ", which is not supported");
     factor = file.number(key_of("rope.scaling.factor")).value_or(factor);
   }
   if (!(factor >= 1) || !(factor <= 1e6))
@@ -58,7 +63,8 @@ RopeConfig read_rope(const Gguf& file, int head_dim) {
   if (factors != nullptr) {
     if (factors->type.type != TensorType::f32 || factors->dimensions.size() != 1 ||
         factors->columns() != static_cast<std::uint64_t>(head_dim / 2))
-      throw file.error("expected " + std::to_string(head_dim / 2) + " F32 values in tensor 'rope_freqs.weight'");
+      throw file.error("expected " + std::to_string(head_dim / 2) +
+                       " F32 values in tensor 'rope_freqs.weight'");
     rope.frequency_factors.resize(static_cast<std::size_t>(head_dim / 2));
     dequantize(TensorType::f32, factors->bytes, rope.frequency_factors);
   }
@@ -75,7 +81,8 @@ ModelConfig config_from_gguf(const Gguf& file) {
   const auto architecture = file.text("general.architecture");
   if (!architecture) throw file.error("expected the metadata 'general.architecture', found none");
   if (*architecture != "llama")
-    throw file.error("expected architecture 'llama', found " + quoted(*architecture) + ", which is not supported");
+    throw file.error("expected architecture 'llama', found " + quoted(*architecture) +
+                     ", which is not supported");
   refuse_what_changes_the_numbers(file);
   ModelConfig config;
   config.family = "llama";
@@ -87,7 +94,8 @@ ModelConfig config_from_gguf(const Gguf& file) {
   config.kv_heads = integer(file, "attention.head_count_kv").value_or(config.heads);
   config.context_tokens = required_integer(file, "context_length");
   const auto epsilon = file.number(key_of("attention.layer_norm_rms_epsilon"));
-  if (!epsilon) throw file.error("expected the metadata 'llama.attention.layer_norm_rms_epsilon', found none");
+  if (!epsilon)
+    throw file.error("expected the metadata 'llama.attention.layer_norm_rms_epsilon', found none");
   config.rms_epsilon = static_cast<float>(*epsilon);
   if (const auto length = integer(file, "attention.key_length")) {
     config.head_dim = *length;
@@ -101,7 +109,8 @@ ModelConfig config_from_gguf(const Gguf& file) {
     throw file.error("expected 'llama.attention.value_length' to equal the key length, found another");
   config.vocab = static_cast<int>(embedding_of(file).rows());
   if (const auto vocab = integer(file, "vocab_size"); vocab && *vocab != config.vocab)
-    throw file.error("expected " + std::to_string(*vocab) + " rows in 'token_embd.weight' by 'llama.vocab_size', found " +
+    throw file.error("expected " + std::to_string(*vocab) +
+                     " rows in 'token_embd.weight' by 'llama.vocab_size', found " +
                      std::to_string(config.vocab));
   config.tied_embeddings = file.tensor("output.weight") == nullptr;
   config.rope.rotary_dim = config.head_dim;

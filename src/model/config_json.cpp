@@ -17,7 +17,9 @@ class Fields {
  public:
   Fields(const json& object, const std::string& file, std::string prefix = "")
       : object_(object), file_(file), prefix_(std::move(prefix)) {
-    if (!object.is_object()) throw error("expected an object" + (prefix_.empty() ? "" : " as " + prefix_) + ", found " + kind_of(object));
+    if (!object.is_object())
+      throw error("expected an object" + (prefix_.empty() ? "" : " as " + prefix_) + ", found " +
+                  kind_of(object));
   }
 
   Error error(const std::string& what) const { return Error(ErrorCode::bad_data, file_, what); }
@@ -89,7 +91,8 @@ void refuse_what_changes_the_numbers(const Fields& config) {
   if (config.number("partial_rotary_factor").value_or(1) != 1)
     throw config.error("partial_rotary_factor is not 1; partial rotation is not supported for this family");
   if (config.find("quantization_config") != nullptr)
-    throw config.error("the checkpoint is quantised (quantization_config); use an F32, F16 or BF16 one, or a GGUF");
+    throw config.error(
+        "the checkpoint is quantised (quantization_config); use an F32, F16 or BF16 one, or a GGUF");
 }
 
 RopeConfig read_rope(const Fields& config, int head_dim) {
@@ -107,9 +110,11 @@ RopeConfig read_rope(const Fields& config, int head_dim) {
   if (!type) type = scaling->text("type");
   if (!type || *type == "default") return rope;
   if (*type != "linear" && *type != "llama3")
-    throw config.error("expected rope type 'default', 'linear' or 'llama3', found '" + *type + "', which is not supported");
+    throw config.error("expected rope type 'default', 'linear' or 'llama3', found '" + *type +
+                       "', which is not supported");
   const double factor = scaling->required_number("factor");
-  if (!(factor >= 1) || !(factor <= 1e6)) throw config.error("expected a rope factor from 1 to 1e6, found " + std::to_string(factor));
+  if (!(factor >= 1) || !(factor <= 1e6))
+    throw config.error("expected a rope factor from 1 to 1e6, found " + std::to_string(factor));
   if (*type == "linear") {
     rope.frequency_factors.assign(static_cast<std::size_t>(head_dim / 2), static_cast<float>(factor));
     return rope;
@@ -117,8 +122,11 @@ RopeConfig read_rope(const Fields& config, int head_dim) {
   const Llama3Scaling llama3{factor, scaling->required_number("low_freq_factor"),
                              scaling->required_number("high_freq_factor"),
                              scaling->required_number("original_max_position_embeddings")};
-  if (!(llama3.low_frequency > 0) || !(llama3.high_frequency > llama3.low_frequency) || !(llama3.original_tokens >= 1))
-    throw config.error("expected 0 < low_freq_factor < high_freq_factor and original_max_position_embeddings >= 1 for rope type 'llama3'");
+  if (!(llama3.low_frequency > 0) || !(llama3.high_frequency > llama3.low_frequency) ||
+      !(llama3.original_tokens >= 1))
+    throw config.error(
+        "expected 0 < low_freq_factor < high_freq_factor and original_max_position_embeddings >= 1 for rope "
+        "type 'llama3'");
   rope.frequency_factors = llama3_factors(theta, head_dim, llama3);
   return rope;
 }
@@ -130,7 +138,8 @@ ModelConfig config_from_json(std::string_view text, const std::string& name) {
   const Fields fields(parsed, name);
   const auto type = fields.text("model_type");
   if (!type) throw fields.error("expected a string as model_type, found none");
-  if (*type != "llama") throw fields.error("expected model_type 'llama', found '" + *type + "', which is not supported");
+  if (*type != "llama")
+    throw fields.error("expected model_type 'llama', found '" + *type + "', which is not supported");
   refuse_what_changes_the_numbers(fields);
   ModelConfig config;
   config.family = "llama";
@@ -148,8 +157,9 @@ ModelConfig config_from_json(std::string_view text, const std::string& name) {
     config.head_dim = *head_dim;
   } else {
     if (config.heads < 1 || config.hidden % config.heads != 0)
-      throw fields.error("without head_dim, expected hidden_size to be a multiple of num_attention_heads; found " +
-                         std::to_string(config.hidden) + " and " + std::to_string(config.heads));
+      throw fields.error(
+          "without head_dim, expected hidden_size to be a multiple of num_attention_heads; found " +
+          std::to_string(config.hidden) + " and " + std::to_string(config.heads));
     config.head_dim = config.hidden / config.heads;
   }
   config.rope.rotary_dim = config.head_dim;

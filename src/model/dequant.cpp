@@ -45,7 +45,9 @@ void q4_1(const std::byte* block, float* out) noexcept {
 }
 
 // The fifth bits of 32 values in one little-endian word, value j at bit j.
-int fifth_bit(std::uint32_t high, int j) noexcept { return static_cast<int>((high >> j) & 1u) << 4; }
+int fifth_bit(std::uint32_t high, int j) noexcept {
+  return static_cast<int>((high >> j) & 1u) << 4;
+}
 
 // Half d, u32 of fifth bits, 16 bytes of nibbles: value = (q - 16) * d.
 void q5_0(const std::byte* block, float* out) noexcept {
@@ -92,23 +94,35 @@ void dequantize(TensorType type, std::span<const std::byte> blocks, std::span<fl
   LYNXKV_CHECK(blocks.size() == out.size() / info.block_values * info.block_bytes);
   if (out.empty()) return;
   switch (type) {
-    case TensorType::f32: std::memcpy(out.data(), blocks.data(), blocks.size()); return;
+    case TensorType::f32:
+      std::memcpy(out.data(), blocks.data(), blocks.size());
+      return;
     case TensorType::f16:
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = read_half(blocks.data() + 2 * i);
       return;
     case TensorType::bf16:
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = to_float(Bf16{read_u16(blocks.data() + 2 * i)});
       return;
-    case TensorType::q4_0: return each_block(q4_0, info, blocks, out);
-    case TensorType::q4_1: return each_block(q4_1, info, blocks, out);
-    case TensorType::q5_0: return each_block(q5_0, info, blocks, out);
-    case TensorType::q5_1: return each_block(q5_1, info, blocks, out);
-    case TensorType::q8_0: return each_block(q8_0, info, blocks, out);
-    case TensorType::q2_k: return each_block(q2_k, info, blocks, out);
-    case TensorType::q3_k: return each_block(q3_k, info, blocks, out);
-    case TensorType::q4_k: return each_block(q4_k, info, blocks, out);
-    case TensorType::q5_k: return each_block(q5_k, info, blocks, out);
-    case TensorType::q6_k: return each_block(q6_k, info, blocks, out);
+    case TensorType::q4_0:
+      return each_block(q4_0, info, blocks, out);
+    case TensorType::q4_1:
+      return each_block(q4_1, info, blocks, out);
+    case TensorType::q5_0:
+      return each_block(q5_0, info, blocks, out);
+    case TensorType::q5_1:
+      return each_block(q5_1, info, blocks, out);
+    case TensorType::q8_0:
+      return each_block(q8_0, info, blocks, out);
+    case TensorType::q2_k:
+      return each_block(q2_k, info, blocks, out);
+    case TensorType::q3_k:
+      return each_block(q3_k, info, blocks, out);
+    case TensorType::q4_k:
+      return each_block(q4_k, info, blocks, out);
+    case TensorType::q5_k:
+      return each_block(q5_k, info, blocks, out);
+    case TensorType::q6_k:
+      return each_block(q6_k, info, blocks, out);
   }
 }
 

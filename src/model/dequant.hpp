@@ -32,7 +32,7 @@ enum class TensorType : std::uint32_t {
 // A tensor's row is a whole number of blocks.
 struct TensorTypeInfo {
   TensorType type;
-  std::string_view name;      // "Q4_1"
+  std::string_view name;       // "Q4_1"
   std::uint32_t block_values;  // consecutive values of a row in one block
   std::uint32_t block_bytes;
   bool readable;

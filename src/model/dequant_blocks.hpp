@@ -9,8 +9,12 @@
 
 namespace lynxkv::model {
 
-inline int read_u8(const std::byte* at) noexcept { return std::to_integer<int>(*at); }
-inline int read_i8(const std::byte* at) noexcept { return static_cast<std::int8_t>(std::to_integer<int>(*at)); }
+inline int read_u8(const std::byte* at) noexcept {
+  return std::to_integer<int>(*at);
+}
+inline int read_i8(const std::byte* at) noexcept {
+  return static_cast<std::int8_t>(std::to_integer<int>(*at));
+}
 inline std::uint16_t read_u16(const std::byte* at) noexcept {
   std::uint16_t value;
   std::memcpy(&value, at, sizeof value);
@@ -21,7 +25,9 @@ inline std::uint32_t read_u32(const std::byte* at) noexcept {
   std::memcpy(&value, at, sizeof value);
   return value;
 }
-inline float read_half(const std::byte* at) noexcept { return half_to_float(read_u16(at)); }
+inline float read_half(const std::byte* at) noexcept {
+  return half_to_float(read_u16(at));
+}
 
 // Each writes the 256 values of one super-block.
 void q2_k(const std::byte* block, float* out) noexcept;

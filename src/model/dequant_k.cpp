@@ -52,12 +52,14 @@ struct ScaleMin {
 ScaleMin scale_min(const std::byte* packed, int j) noexcept {
   if (j < 4) return {read_u8(packed + j) & 63, read_u8(packed + j + 4) & 63};
   const int nibbles = read_u8(packed + j + 4);
-  return {(nibbles & 15) | (read_u8(packed + j - 4) >> 6) << 4, (nibbles >> 4) | (read_u8(packed + j) >> 6) << 4};
+  return {(nibbles & 15) | (read_u8(packed + j - 4) >> 6) << 4, (nibbles >> 4) | (read_u8(packed + j) >> 6)
+                                                                                     << 4};
 }
 
 }  // namespace
 
-// half d, half dmin, u8 packed[12], u8 q[128]: in each 32 bytes the low nibbles are group 2g, the high 2g + 1.
+// half d, half dmin, u8 packed[12], u8 q[128]: in each 32 bytes the low nibbles are group 2g, the high 2g
+// + 1.
 void q4_k(const std::byte* block, float* out) noexcept {
   const float d = read_half(block), dmin = read_half(block + 2);
   for (int group = 0; group < 8; ++group) {
@@ -71,7 +73,8 @@ void q4_k(const std::byte* block, float* out) noexcept {
   }
 }
 
-// half d, half dmin, u8 packed[12], u8 high[32] (bit g of byte l: fifth bit of value l of group g), u8 q[128].
+// half d, half dmin, u8 packed[12], u8 high[32] (bit g of byte l: fifth bit of value l of group g), u8
+// q[128].
 void q5_k(const std::byte* block, float* out) noexcept {
   const float d = read_half(block), dmin = read_half(block + 2);
   const std::byte* high = block + 16;

@@ -31,7 +31,8 @@ std::uint64_t read_alignment(const Gguf& file) {
   const auto value = file.integer("general.alignment");
   if (!value) return 32;
   if (*value < 1 || *value > (1 << 20) || !std::has_single_bit(static_cast<std::uint64_t>(*value)))
-    throw file.error("expected a power of two up to 1048576 as general.alignment, found " + std::to_string(*value));
+    throw file.error("expected a power of two up to 1048576 as general.alignment, found " +
+                     std::to_string(*value));
   return static_cast<std::uint64_t>(*value);
 }
 
@@ -59,11 +60,13 @@ TensorRecord read_tensor(GgufCursor& cursor) {
   }
   const auto number = cursor.read<std::uint32_t>(what);
   const auto type = tensor_type_info(number);
-  if (!type) throw cursor.error(what + ": type " + std::to_string(number) + " is not one that GGUF files have");
+  if (!type)
+    throw cursor.error(what + ": type " + std::to_string(number) + " is not one that GGUF files have");
   tensor.type = *type;
   if (tensor.columns() % type->block_values != 0)
-    throw cursor.error(what + ": expected rows of a multiple of " + std::to_string(type->block_values) + " values for " +
-                       std::string(type->name) + ", found " + std::to_string(tensor.columns()));
+    throw cursor.error(what + ": expected rows of a multiple of " + std::to_string(type->block_values) +
+                       " values for " + std::string(type->name) + ", found " +
+                       std::to_string(tensor.columns()));
   if (__builtin_mul_overflow(values / type->block_values, std::uint64_t{type->block_bytes}, &record.bytes))
     throw cursor.error(what + ": its size in bytes is too large");
   record.offset = cursor.read<std::uint64_t>(what);
@@ -108,8 +111,8 @@ Gguf::Gguf(std::span<const std::byte> file, std::string name) : name_(std::move(
   for (TensorRecord& record : records) {
     const std::string what = "tensor " + quoted(record.tensor.name);
     if (record.offset % alignment != 0)
-      throw error(what + ": expected an offset that is a multiple of " + std::to_string(alignment) + ", found " +
-                  std::to_string(record.offset));
+      throw error(what + ": expected an offset that is a multiple of " + std::to_string(alignment) +
+                  ", found " + std::to_string(record.offset));
     if (record.offset > data.size() || record.bytes > data.size() - record.offset)
       throw error(what + ": expected " + std::to_string(record.bytes) + " bytes at offset " +
                   std::to_string(record.offset) + ", but the data end at " + std::to_string(data.size()) +
@@ -123,9 +126,8 @@ Gguf::Gguf(std::span<const std::byte> file, std::string name) : name_(std::move(
 void Gguf::check_overlaps() const {
   std::vector<const GgufTensor*> order;
   for (const GgufTensor& tensor : tensors_) order.push_back(&tensor);
-  std::sort(order.begin(), order.end(), [](const GgufTensor* a, const GgufTensor* b) {
-    return a->bytes.data() < b->bytes.data();
-  });
+  std::sort(order.begin(), order.end(),
+            [](const GgufTensor* a, const GgufTensor* b) { return a->bytes.data() < b->bytes.data(); });
   for (std::size_t i = 1; i < order.size(); ++i)
     if (order[i - 1]->bytes.data() + order[i - 1]->bytes.size() > order[i]->bytes.data())
       throw error("tensors " + quoted(order[i - 1]->name) + " and " + quoted(order[i]->name) + " overlap");

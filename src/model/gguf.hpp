@@ -1,8 +1,8 @@
-// A GGUF file's header, metadata and tensor table (versions 2 and 3, little-endian), read from bytes in memory.
-// Layout: "GGUF", u32 version, u64 tensors, u64 metadata entries; the entries (string key, u32 type, value);
-// the tensor table (string name, u32 dimensions, u64 each, u32 type, u64 offset); padding to the alignment;
-// the data that the offsets count from. Strings are a u64 length and bytes.
-// Every count, length, dimension and offset is checked before use: what parse() returns lies inside the bytes.
+// A GGUF file's header, metadata and tensor table (versions 2 and 3, little-endian), read from bytes in
+// memory. Layout: "GGUF", u32 version, u64 tensors, u64 metadata entries; the entries (string key, u32 type,
+// value); the tensor table (string name, u32 dimensions, u64 each, u32 type, u64 offset); padding to the
+// alignment; the data that the offsets count from. Strings are a u64 length and bytes. Every count, length,
+// dimension and offset is checked before use: what parse() returns lies inside the bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,19 @@
 namespace lynxkv::model {
 
 enum class GgufKind : std::uint32_t {
-  u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  f32,
+  boolean,
+  string,
+  array,
+  u64,
+  i64,
+  f64
 };
 std::string_view name_of(GgufKind kind) noexcept;
 
@@ -38,7 +50,8 @@ struct GgufEntry {
 
 struct GgufTensor {
   std::string_view name;
-  std::vector<std::uint64_t> dimensions;  // fastest first, as the file has them: a row is dimensions[0] values
+  std::vector<std::uint64_t>
+      dimensions;  // fastest first, as the file has them: a row is dimensions[0] values
   TensorTypeInfo type;
   std::span<const std::byte> bytes;
 

@@ -6,8 +6,8 @@
 namespace lynxkv::model {
 namespace {
 
-constexpr std::array<std::string_view, 13> kind_names = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
-                                                         "bool", "string", "array", "u64", "i64", "f64"};
+constexpr std::array<std::string_view, 13> kind_names = {
+    "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64"};
 constexpr std::array<std::uint32_t, 13> kind_bytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 // A chat template is the longest single string that files have; a token or a merge is far below.
@@ -20,7 +20,9 @@ std::string_view name_of(GgufKind kind) noexcept {
   return index < kind_names.size() ? kind_names[index] : "?";
 }
 
-std::uint32_t bytes_of(GgufKind kind) noexcept { return kind_bytes[static_cast<std::size_t>(kind)]; }
+std::uint32_t bytes_of(GgufKind kind) noexcept {
+  return kind_bytes[static_cast<std::size_t>(kind)];
+}
 
 std::string quoted(std::string_view text) {
   std::string out = "'";
@@ -38,8 +40,8 @@ void GgufCursor::require(std::string_view what) const {
 std::string_view GgufCursor::read_string(std::string_view what, std::uint64_t most_bytes) {
   const auto length = read<std::uint64_t>(what);
   if (length > most_bytes)
-    throw error("expected at most " + std::to_string(most_bytes) + " bytes of " + std::string(what) + ", found " +
-                std::to_string(length));
+    throw error("expected at most " + std::to_string(most_bytes) + " bytes of " + std::string(what) +
+                ", found " + std::to_string(length));
   const auto bytes = take(length, what);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -73,7 +75,8 @@ GgufValue GgufCursor::read_value(std::string_view key) {
   } else if (value.kind == GgufKind::array) {
     value.element = read_kind(what);
     value.count = read<std::uint64_t>(what);
-    if (value.element == GgufKind::array) throw error(what + " is an array of arrays, which is not supported");
+    if (value.element == GgufKind::array)
+      throw error(what + " is an array of arrays, which is not supported");
     if (value.element == GgufKind::string) {
       value.payload = take_strings(value.count, what);
     } else {

@@ -17,19 +17,27 @@ Error wrong_type(const Gguf& file, std::string_view key, std::string_view expect
 // An integer of any width; nothing where `kind` is none or the value is past int64.
 std::optional<std::int64_t> read_integer(GgufKind kind, ByteReader& reader) {
   switch (kind) {
-    case GgufKind::u8: return reader.read<std::uint8_t>();
-    case GgufKind::i8: return reader.read<std::int8_t>();
-    case GgufKind::u16: return reader.read<std::uint16_t>();
-    case GgufKind::i16: return reader.read<std::int16_t>();
-    case GgufKind::u32: return reader.read<std::uint32_t>();
-    case GgufKind::i32: return reader.read<std::int32_t>();
-    case GgufKind::i64: return reader.read<std::int64_t>();
+    case GgufKind::u8:
+      return reader.read<std::uint8_t>();
+    case GgufKind::i8:
+      return reader.read<std::int8_t>();
+    case GgufKind::u16:
+      return reader.read<std::uint16_t>();
+    case GgufKind::i16:
+      return reader.read<std::int16_t>();
+    case GgufKind::u32:
+      return reader.read<std::uint32_t>();
+    case GgufKind::i32:
+      return reader.read<std::int32_t>();
+    case GgufKind::i64:
+      return reader.read<std::int64_t>();
     case GgufKind::u64: {
       const auto value = reader.read<std::uint64_t>();
       if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
       return static_cast<std::int64_t>(value);
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -77,7 +85,8 @@ std::optional<std::vector<std::string_view>> Gguf::texts(std::string_view key) c
   std::vector<std::string_view> out;
   out.reserve(value->count);  // the reader has seen that many strings
   GgufCursor cursor(value->payload, name_);
-  for (std::uint64_t i = 0; i < value->count; ++i) out.push_back(cursor.read_string(key, value->payload.size()));
+  for (std::uint64_t i = 0; i < value->count; ++i)
+    out.push_back(cursor.read_string(key, value->payload.size()));
   return out;
 }
 

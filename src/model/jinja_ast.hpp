@@ -58,7 +58,8 @@ struct Statement {
     text,       // text
     output,     // expression
     if_else,    // conditions[i] -> bodies[i]; one more body: else
-    for_loop,   // targets in expression (filtered by conditions[0]): bodies[0]; bodies[1]: where nothing was looped
+    for_loop,   // targets in expression (filtered by conditions[0]): bodies[0]; bodies[1]: where nothing was
+                // looped
     set,        // targets = expression; or text.targets[0] = expression for a namespace's field
     set_block,  // targets[0] = bodies[0], through expression where it is a filter
     macro,      // text(parameters): bodies[0]

@@ -16,7 +16,8 @@ constexpr int most_depth = 50;
 }  // namespace
 
 void Budget::charge_step(int line) {
-  if (++steps_ > most_steps) fail(line, "the template takes more than " + std::to_string(most_steps) + " steps");
+  if (++steps_ > most_steps)
+    fail(line, "the template takes more than " + std::to_string(most_steps) + " steps");
 }
 
 void Budget::charge_bytes(int line, std::uint64_t bytes) {
@@ -31,19 +32,23 @@ const Value* Call::argument(std::size_t index, std::string_view keyword) const n
   return nullptr;
 }
 
-void Call::refuse(const std::string& what) const { fail(line, "'" + std::string(name.substr(0, 40)) + "': " + what); }
+void Call::refuse(const std::string& what) const {
+  fail(line, "'" + std::string(name.substr(0, 40)) + "': " + what);
+}
 
 std::int64_t Call::integer(std::size_t index, std::string_view keyword, std::int64_t fallback) const {
   const Value* value = argument(index, keyword);
   if (value == nullptr || value->is_none()) return fallback;
-  if (!value->is_integer()) refuse("expected an integer as " + std::string(keyword) + ", found " + std::string(value->kind()));
+  if (!value->is_integer())
+    refuse("expected an integer as " + std::string(keyword) + ", found " + std::string(value->kind()));
   return value->integer();
 }
 
 std::string Call::text(std::size_t index, std::string_view keyword, std::string_view fallback) const {
   const Value* value = argument(index, keyword);
   if (value == nullptr || value->is_none()) return std::string(fallback);
-  if (value->string() == nullptr) refuse("expected a string as " + std::string(keyword) + ", found " + std::string(value->kind()));
+  if (value->string() == nullptr)
+    refuse("expected a string as " + std::string(keyword) + ", found " + std::string(value->kind()));
   return *value->string();
 }
 
@@ -55,7 +60,8 @@ const Value& Call::required(std::size_t index, std::string_view keyword) const {
 
 void Call::at_most(std::size_t arguments) const {
   if (positional.size() + named.size() > arguments)
-    refuse("expected at most " + std::to_string(arguments) + " arguments, found " + std::to_string(positional.size() + named.size()));
+    refuse("expected at most " + std::to_string(arguments) + " arguments, found " +
+           std::to_string(positional.size() + named.size()));
 }
 
 void Call::count(Extent& extent, const Value& item) const {

@@ -1,5 +1,5 @@
-// What a built-in gets: its arguments, the line for messages, and a budget. A template is text from a stranger, so
-// the work and the memory of one rendering are bounded.
+// What a built-in gets: its arguments, the line for messages, and a budget. A template is text from a
+// stranger, so the work and the memory of one rendering are bounded.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ struct Call {
   void count(Extent& extent, const Value& item) const;
 };
 
-// The items that a loop over `value` sees: of a list, a mapping's keys, a string's characters; none of something
-// undefined. Nothing where Python could not loop over it.
+// The items that a loop over `value` sees: of a list, a mapping's keys, a string's characters; none of
+// something undefined. Nothing where Python could not loop over it.
 std::optional<std::vector<Value>> items_of(const Value& value);
 
 }  // namespace lynxkv::model::jinja

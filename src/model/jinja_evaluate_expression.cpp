@@ -10,21 +10,27 @@ Value Evaluator::evaluate(const Expression& expression) {
   using Kind = Expression::Kind;
   const auto part = [&](std::size_t i) { return evaluate(*expression.parts[i]); };
   switch (expression.kind) {
-    case Kind::constant: return expression.value;
-    case Kind::name: return name_value(expression);
+    case Kind::constant:
+      return expression.value;
+    case Kind::name:
+      return name_value(expression);
     case Kind::list: {
       std::vector<Value> items;
       for (const ExpressionPtr& item : expression.parts) items.push_back(evaluate(*item));
       return plain(expression, "[ ]").list(std::move(items));
     }
-    case Kind::dict: return dict_value(expression);
-    case Kind::attribute: return attribute(part(0), expression);
+    case Kind::dict:
+      return dict_value(expression);
+    case Kind::attribute:
+      return attribute(part(0), expression);
     case Kind::item: {
       const Value base = part(0);
       return item_of(plain(expression, "[ ]"), base, part(1));
     }
-    case Kind::slice: return slice(expression);
-    case Kind::call: return call(expression);
+    case Kind::slice:
+      return slice(expression);
+    case Kind::call:
+      return call(expression);
     case Kind::filter: {
       const Value value = part(0);
       return apply_filter(call_with(expression, 1, expression.text), value);
@@ -33,13 +39,16 @@ Value Evaluator::evaluate(const Expression& expression) {
       const Value value = part(0);
       return apply_test(call_with(expression, 1, expression.text), value);
     }
-    case Kind::negative: return negate(expression);
+    case Kind::negative:
+      return negate(expression);
     case Kind::positive: {
       Value value = part(0);
-      if (!value.is_number()) fail(expression.line, "expected a number behind '+', found " + std::string(value.kind()));
+      if (!value.is_number())
+        fail(expression.line, "expected a number behind '+', found " + std::string(value.kind()));
       return value;
     }
-    case Kind::logical_not: return !part(0).truthy();
+    case Kind::logical_not:
+      return !part(0).truthy();
     case Kind::logical_and: {
       Value left = part(0);
       return left.truthy() ? part(1) : left;
@@ -52,8 +61,10 @@ Value Evaluator::evaluate(const Expression& expression) {
       const Value left = part(0);
       return binary(plain(expression, expression.text), left, part(1));
     }
-    case Kind::concat: return concat(expression);
-    case Kind::compare: return compare_chain(expression);
+    case Kind::concat:
+      return concat(expression);
+    case Kind::compare:
+      return compare_chain(expression);
     case Kind::conditional:
       if (part(0).truthy()) return part(1);
       return expression.parts[2] ? part(2) : Value(Undefined{"the value of an 'if' without 'else'"});
@@ -74,7 +85,8 @@ Value Evaluator::dict_value(const Expression& expression) {
   Variables entries;
   for (std::size_t i = 0; i + 1 < expression.parts.size(); i += 2) {
     const Value key = evaluate(*expression.parts[i]);
-    if (key.string() == nullptr) fail(expression.line, "expected strings as a mapping's keys, found " + std::string(key.kind()));
+    if (key.string() == nullptr)
+      fail(expression.line, "expected strings as a mapping's keys, found " + std::string(key.kind()));
     Value value = evaluate(*expression.parts[i + 1]);
     bool known = false;
     for (auto& [name, old] : entries)
@@ -89,7 +101,8 @@ Value Evaluator::dict_value(const Expression& expression) {
 
 Value Evaluator::attribute(const Value& base, const Expression& expression) {
   if (const Undefined* undefined = base.get<Undefined>())
-    fail(expression.line, "'" + undefined->name.substr(0, 40) + "' is undefined; it has no '" + expression.text.substr(0, 40) + "'");
+    fail(expression.line, "'" + undefined->name.substr(0, 40) + "' is undefined; it has no '" +
+                              expression.text.substr(0, 40) + "'");
   const Value* found = base.dict() != nullptr ? base.dict()->find(expression.text) : nullptr;
   if (found == nullptr) return Undefined{expression.text};
   if (const std::string* text = found->string()) budget_.charge_bytes(expression.line, text->size());
@@ -98,14 +111,17 @@ Value Evaluator::attribute(const Value& base, const Expression& expression) {
 
 Value Evaluator::slice(const Expression& expression) {
   const Value base = evaluate(*expression.parts[0]);
-  const auto bound = [&](std::size_t i) { return expression.parts[i] ? evaluate(*expression.parts[i]) : Value(None{}); };
+  const auto bound = [&](std::size_t i) {
+    return expression.parts[i] ? evaluate(*expression.parts[i]) : Value(None{});
+  };
   const Value start = bound(1), stop = bound(2), step = bound(3);
   return slice_of(plain(expression, "[ : ]"), base, start, stop, step);
 }
 
 Value Evaluator::negate(const Expression& expression) {
   const Value value = evaluate(*expression.parts[0]);
-  if (!value.is_number()) fail(expression.line, "expected a number behind '-', found " + std::string(value.kind()));
+  if (!value.is_number())
+    fail(expression.line, "expected a number behind '-', found " + std::string(value.kind()));
   if (!value.is_integer()) return -value.real();
   return binary(plain(expression, "-"), Value(std::int64_t{0}), value);
 }
@@ -128,7 +144,8 @@ Value Evaluator::compare_chain(const Expression& expression) {
 
 Call Evaluator::call_with(const Expression& expression, std::size_t first, std::string_view name) {
   Call call{budget_, expression.line, name};
-  for (std::size_t i = first; i < expression.parts.size(); ++i) call.positional.push_back(evaluate(*expression.parts[i]));
+  for (std::size_t i = first; i < expression.parts.size(); ++i)
+    call.positional.push_back(evaluate(*expression.parts[i]));
   for (const auto& [key, argument] : expression.named) call.named.emplace_back(key, evaluate(*argument));
   return call;
 }
@@ -148,15 +165,17 @@ Value Evaluator::call(const Expression& expression) {
     if (auto value = call_method(method, base)) return std::move(*value);
     function = attribute(base, callee);
     if (function.get<Callable>() == nullptr)
-      fail(expression.line, std::string(base.kind()) + " has no method '" + callee.text.substr(0, 40) + "' that is supported here");
+      fail(expression.line, std::string(base.kind()) + " has no method '" + callee.text.substr(0, 40) +
+                                "' that is supported here");
   } else {
     function = evaluate(callee);
   }
   const Callable* callable = function.get<Callable>();
   if (callable == nullptr) {
     const Undefined* undefined = function.get<Undefined>();
-    fail(expression.line, undefined != nullptr ? "the function '" + undefined->name.substr(0, 40) + "' is not supported here"
-                                               : std::string(function.kind()) + " cannot be called");
+    fail(expression.line, undefined != nullptr
+                              ? "the function '" + undefined->name.substr(0, 40) + "' is not supported here"
+                              : std::string(function.kind()) + " cannot be called");
   }
   const Call arguments = call_with(expression, 1, callable->name);
   return callable->macro != nullptr ? call_macro(*callable->macro, arguments) : call_function(arguments);
@@ -164,7 +183,8 @@ Value Evaluator::call(const Expression& expression) {
 
 Value Evaluator::call_macro(const Statement& macro, const Call& call) {
   if (call.positional.size() > macro.parameters.size())
-    call.refuse("expected at most " + std::to_string(macro.parameters.size()) + " arguments, found " + std::to_string(call.positional.size()));
+    call.refuse("expected at most " + std::to_string(macro.parameters.size()) + " arguments, found " +
+                std::to_string(call.positional.size()));
   for (const auto& named : call.named) {
     bool known = false;
     for (const Parameter& parameter : macro.parameters) known = known || parameter.name == named.first;
@@ -174,7 +194,9 @@ Value Evaluator::call_macro(const Statement& macro, const Call& call) {
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const Parameter& parameter = macro.parameters[i];
     const Value* given = call.argument(i, parameter.name);
-    scope_->set(parameter.name, given != nullptr ? *given : parameter.fallback ? evaluate(*parameter.fallback) : Value(Undefined{parameter.name}));
+    scope_->set(parameter.name, given != nullptr     ? *given
+                                : parameter.fallback ? evaluate(*parameter.fallback)
+                                                     : Value(Undefined{parameter.name}));
   }
   std::string out;
   run(macro.bodies[0], out);

@@ -62,27 +62,39 @@ Evaluator::Flow Evaluator::run(const Statement& statement, std::string& out) {
       write(out, statement.text, statement.line);
       break;
     case Kind::output:
-      write(out, Call{budget_, statement.line, "{{ }}"}.text_of(evaluate(*statement.expression)), statement.line);
+      write(out, Call{budget_, statement.line, "{{ }}"}.text_of(evaluate(*statement.expression)),
+            statement.line);
       break;
-    case Kind::if_else: return if_else(statement, out);
-    case Kind::for_loop: return for_loop(statement, out);
-    case Kind::set: set(statement); break;
+    case Kind::if_else:
+      return if_else(statement, out);
+    case Kind::for_loop:
+      return for_loop(statement, out);
+    case Kind::set:
+      set(statement);
+      break;
     case Kind::set_block: {
       Value text = captured(statement.bodies[0]);
       if (statement.expression) text = filter_block(*statement.expression, text);
       scope_->set(statement.targets[0], std::move(text));
       break;
     }
-    case Kind::macro: scope_->set(statement.text, Callable{statement.text, &statement}); break;
+    case Kind::macro:
+      scope_->set(statement.text, Callable{statement.text, &statement});
+      break;
     case Kind::filter: {
       const Value text = filter_block(*statement.expression, captured(statement.bodies[0]));
       write(out, Call{budget_, statement.line, "filter"}.text_of(text), statement.line);
       break;
     }
-    case Kind::with: with(statement, out); break;
-    case Kind::block: return run(statement.bodies[0], out);
-    case Kind::break_loop: return Flow::break_loop;
-    case Kind::continue_loop: return Flow::continue_loop;
+    case Kind::with:
+      with(statement, out);
+      break;
+    case Kind::block:
+      return run(statement.bodies[0], out);
+    case Kind::break_loop:
+      return Flow::break_loop;
+    case Kind::continue_loop:
+      return Flow::continue_loop;
   }
   return Flow::onward;
 }
@@ -98,7 +110,8 @@ void Evaluator::assign(const Statement& statement, const Value& value) {
   if (statement.targets.size() == 1) return scope_->set(statement.targets[0], value);
   const auto items = items_of(value);
   if (!items || items->size() != statement.targets.size())
-    fail(statement.line, "expected " + std::to_string(statement.targets.size()) + " values to assign, found " +
+    fail(statement.line, "expected " + std::to_string(statement.targets.size()) +
+                             " values to assign, found " +
                              (items ? std::to_string(items->size()) : std::string(value.kind())));
   for (std::size_t i = 0; i < items->size(); ++i) scope_->set(statement.targets[i], (*items)[i]);
 }
@@ -108,7 +121,9 @@ void Evaluator::set(const Statement& statement) {
   if (statement.text.empty()) return assign(statement, value);
   const Value* found = scope_->find(statement.text);
   Dict* space = found == nullptr ? nullptr : found->name_space();
-  if (space == nullptr) fail(statement.line, "only a namespace's fields can be set; '" + statement.text.substr(0, 40) + "' is none");
+  if (space == nullptr)
+    fail(statement.line,
+         "only a namespace's fields can be set; '" + statement.text.substr(0, 40) + "' is none");
   if (value.name_space() != nullptr) fail(statement.line, "a namespace inside a namespace is not supported");
   if (extent_of(value).depth >= 50) fail(statement.line, "lists or mappings are nested too deeply");
   budget_.charge_bytes(statement.line, sizeof(Value) + statement.targets[0].size());
@@ -147,7 +162,8 @@ Value Evaluator::loop_state(const std::vector<Value>& items, std::size_t index, 
 
 Evaluator::Flow Evaluator::for_loop(const Statement& statement, std::string& out) {
   const Value source = evaluate(*statement.expression);
-  budget_.charge_bytes(statement.line, source.string() != nullptr ? source.string()->size() * sizeof(Value) : 0);
+  budget_.charge_bytes(statement.line,
+                       source.string() != nullptr ? source.string()->size() * sizeof(Value) : 0);
   auto found = items_of(source);
   if (!found) fail(statement.line, "expected something to loop over, found " + std::string(source.kind()));
   std::vector<Value> items = std::move(*found);

@@ -26,8 +26,8 @@ class Evaluator {
     const Value* find(const std::string& name) const;
   };
   enum class Flow { onward, break_loop, continue_loop };
-  class Deeper;   // counts how deep evaluation is
-  class Inner;    // a scope inside the current one
+  class Deeper;  // counts how deep evaluation is
+  class Inner;   // a scope inside the current one
 
   Flow run(const Body& body, std::string& out);
   Flow run(const Statement& statement, std::string& out);
@@ -53,7 +53,9 @@ class Evaluator {
   Value concat(const Expression& expression);
   // A call of the given name with the expression's arguments from parts[first] on.
   Call call_with(const Expression& expression, std::size_t first, std::string_view name);
-  Call plain(const Expression& expression, std::string_view name) { return Call{budget_, expression.line, name}; }
+  Call plain(const Expression& expression, std::string_view name) {
+    return Call{budget_, expression.line, name};
+  }
 
   Budget budget_;
   Scope root_{{}, nullptr};

@@ -25,7 +25,8 @@ class Evaluator::Deeper {
 // A scope inside `outer` for as long as this lives.
 class Evaluator::Inner {
  public:
-  Inner(Evaluator& evaluator, Scope* outer) : evaluator_(evaluator), before_(evaluator.scope_), scope_{{}, outer} {
+  Inner(Evaluator& evaluator, Scope* outer)
+      : evaluator_(evaluator), before_(evaluator.scope_), scope_{{}, outer} {
     evaluator_.scope_ = &scope_;
   }
   explicit Inner(Evaluator& evaluator) : Inner(evaluator, evaluator.scope_) {}

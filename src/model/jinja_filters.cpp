@@ -16,7 +16,8 @@ Value to_json(const Call& call, const Value& base) {
   if (indent > 40) call.refuse("expected an indent of at most 40, found " + std::to_string(indent));
   call.charge_for(base);
   std::string out;
-  if (!append_json(out, base, static_cast<int>(indent))) call.refuse("something inside cannot be written as JSON");
+  if (!append_json(out, base, static_cast<int>(indent)))
+    call.refuse("something inside cannot be written as JSON");
   return call.string(std::move(out));
 }
 
@@ -80,7 +81,8 @@ Value indent(const Call& call, const std::string& text) {
   bool is_first = true;
   for (const std::string& line : split_text(text, "\n", -1, false)) {
     if (!is_first) out += '\n';
-    const bool pads = is_first ? first != nullptr && first->truthy() : !line.empty() || (blank != nullptr && blank->truthy());
+    const bool pads = is_first ? first != nullptr && first->truthy()
+                               : !line.empty() || (blank != nullptr && blank->truthy());
     if (pads) out += pad;
     if (out.size() > most_text_bytes) call.refuse("the text becomes too long");
     out += line;
@@ -93,12 +95,23 @@ std::string escape_html(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&#34;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&#34;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -107,7 +120,8 @@ std::string escape_html(std::string_view text) {
 std::optional<Value> text_filter(const Call& call, const Value& base) {
   const std::string_view name = call.name;
   if (name == "string" || name == "safe") return call.string(call.text_of(base));
-  if (name == "trim") return call.string(std::string(strip(call.text_of(base), call.text(0, "chars", ""), true, true)));
+  if (name == "trim")
+    return call.string(std::string(strip(call.text_of(base), call.text(0, "chars", ""), true, true)));
   if (name == "upper") return call.string(upper(call.text_of(base)));
   if (name == "lower") return call.string(lower(call.text_of(base)));
   if (name == "capitalize") return call.string(capitalized(call.text_of(base)));

@@ -19,7 +19,8 @@ std::vector<Value> items(const Call& call, const Value& base) {
 Value attribute_of(const Call& call, Value value, const Value& path) {
   if (path.is_integer()) return item_of(call, value, path);
   for (const std::string& step : split_text(to_text(path), ".", 16, false)) {
-    const bool index = !step.empty() && step.size() < 10 && step.find_first_not_of("0123456789") == std::string::npos;
+    const bool index =
+        !step.empty() && step.size() < 10 && step.find_first_not_of("0123456789") == std::string::npos;
     value = item_of(call, value, index ? Value(static_cast<std::int64_t>(std::stol(step))) : Value(step));
   }
   return value;
@@ -162,7 +163,8 @@ std::optional<Value> apply_sequence_filter(const Call& call, const Value& base) 
     const Value key = std::int64_t{0};
     return sorted(call, pairs_of(call, base).list()->items, &key, flag(2, "reverse"));
   }
-  if (name == "sort") return sorted(call, items(call, base), call.argument(2, "attribute"), flag(0, "reverse"));
+  if (name == "sort")
+    return sorted(call, items(call, base), call.argument(2, "attribute"), flag(0, "reverse"));
   if (name == "unique") return unique(call, base);
   if (name == "reverse") return reversed(call, base);
   if (name == "min") return extreme(call, base, -1);
@@ -176,7 +178,8 @@ std::optional<Value> apply_sequence_filter(const Call& call, const Value& base) 
     const Value* attribute = call.argument(0, "attribute");
     Value total = std::int64_t{0};
     for (const Value& item : items(call, base))
-      total = binary(Call{call.budget, call.line, "+"}, total, attribute == nullptr ? item : attribute_of(call, item, *attribute));
+      total = binary(Call{call.budget, call.line, "+"}, total,
+                     attribute == nullptr ? item : attribute_of(call, item, *attribute));
     return total;
   }
   return std::nullopt;

@@ -10,13 +10,27 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           constexpr const char* hex = "0123456789abcdef";
@@ -80,7 +94,9 @@ bool append_json(std::string& out, const Value& value, int indent, int level) {
     out += std::to_string(value.integer());
   } else if (value.is_number()) {
     const double number = value.real();
-    out += std::isnan(number) ? "NaN" : std::isinf(number) ? (number < 0 ? "-Infinity" : "Infinity") : float_text(number);
+    out += std::isnan(number)   ? "NaN"
+           : std::isinf(number) ? (number < 0 ? "-Infinity" : "Infinity")
+                                : float_text(number);
   } else {
     return false;
   }

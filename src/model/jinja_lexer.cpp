@@ -15,13 +15,20 @@ void fail(int line, const std::string& what) {
 
 namespace {
 
-bool is_python_space(char32_t code) { return class_of(code) == CharacterClass::space || (code >= 0x1c && code <= 0x1f); }
+bool is_python_space(char32_t code) {
+  return class_of(code) == CharacterClass::space || (code >= 0x1c && code <= 0x1f);
+}
 
-constexpr std::array<std::string_view, 27> symbols = {"**", "//", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]",
-                                                      "(",  ")",  "{",  "}",  ">",  "<",  "=", ".", ":", "|", ",", ";", "!"};
+constexpr std::array<std::string_view, 27> symbols = {"**", "//", "==", "!=", ">=", "<=", "+", "-", "/",
+                                                      "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
+                                                      ">",  "<",  "=",  ".",  ":",  "|",  ",", ";", "!"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool starts_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
 class Lexer {
  public:
@@ -49,7 +56,9 @@ class Lexer {
     return out;
   }
 
-  bool looking_at(std::string_view text) const { return std::string_view(source_).substr(at_).starts_with(text); }
+  bool looking_at(std::string_view text) const {
+    return std::string_view(source_).substr(at_).starts_with(text);
+  }
   char peek(std::size_t ahead) const { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
   void advance_to(std::size_t end) {
     line_ += static_cast<int>(std::count(source_.begin() + static_cast<std::ptrdiff_t>(at_),
@@ -70,7 +79,8 @@ class Lexer {
   void text_then_tag() {
     const std::size_t tag = next_tag(at_);
     std::string_view text = std::string_view(source_).substr(at_, tag - at_);
-    if (tag < source_.size()) text = before_tag(text, source_[tag + 1], tag + 2 < source_.size() ? source_[tag + 2] : '\0');
+    if (tag < source_.size())
+      text = before_tag(text, source_[tag + 1], tag + 2 < source_.size() ? source_[tag + 2] : '\0');
     if (!text.empty()) tokens_.push_back({TokenType::text, std::string(text), line_});
     advance_to(tag);
     if (tag == source_.size()) return;
@@ -117,7 +127,8 @@ class Lexer {
     const char first_sign = source_[at - 3];
     advance_to(at);
     after_tag(first_sign, true);
-    for (std::size_t tag = source_.find("{%", at_); tag != std::string::npos; tag = source_.find("{%", tag + 2)) {
+    for (std::size_t tag = source_.find("{%", at_); tag != std::string::npos;
+         tag = source_.find("{%", tag + 2)) {
       const char sign = tag + 2 < source_.size() ? source_[tag + 2] : '\0';
       std::size_t end = 0;
       if (!raw_tag("endraw", tag + (sign == '-' || sign == '+' ? 3 : 2), end)) continue;
@@ -146,9 +157,12 @@ class Lexer {
     std::string brackets;  // open ones: inside them "}}" is no end
     while (true) {
       advance_to(source_.size() - strip_left(std::string_view(source_).substr(at_)).size());
-      if (at_ == source_.size()) fail(opened, std::string("expected '") + std::string(close) + "' to end what begins here, found none");
+      if (at_ == source_.size())
+        fail(opened,
+             std::string("expected '") + std::string(close) + "' to end what begins here, found none");
       if (brackets.empty()) {
-        const bool sign = (peek(0) == '-' || (block && peek(0) == '+')) && std::string_view(source_).substr(at_ + 1).starts_with(close);
+        const bool sign = (peek(0) == '-' || (block && peek(0) == '+')) &&
+                          std::string_view(source_).substr(at_ + 1).starts_with(close);
         if (sign || looking_at(close)) {
           const char which = sign ? peek(0) : '\0';
           tokens_.push_back({block ? TokenType::end_block : TokenType::end_output, "", line_});
@@ -177,20 +191,26 @@ class Lexer {
     }
     for (const std::string_view symbol : symbols) {
       if (!looking_at(symbol)) continue;
-      if (symbol == "(" || symbol == "[" || symbol == "{") brackets += symbol == "(" ? ')' : symbol == "[" ? ']' : '}';
+      if (symbol == "(" || symbol == "[" || symbol == "{")
+        brackets += symbol == "(" ? ')' : symbol == "[" ? ']' : '}';
       if (symbol == ")" || symbol == "]" || symbol == "}") {
-        if (brackets.empty() || brackets.back() != symbol[0]) fail(line_, "unexpected '" + std::string(symbol) + "'");
+        if (brackets.empty() || brackets.back() != symbol[0])
+          fail(line_, "unexpected '" + std::string(symbol) + "'");
         brackets.pop_back();
       }
       return push(TokenType::symbol, std::string(symbol), at_ + symbol.size());
     }
-    fail(line_, std::string("unexpected character ") + (c >= 0x20 && c < 0x7f ? "'" + std::string(1, c) + "'" : "that is not ASCII"));
+    fail(line_, std::string("unexpected character ") +
+                    (c >= 0x20 && c < 0x7f ? "'" + std::string(1, c) + "'" : "that is not ASCII"));
   }
 
   void number() {
     std::size_t end = at_;
     const auto digits = [&] {
-      while (end < source_.size() && (is_digit(source_[end]) || (source_[end] == '_' && end + 1 < source_.size() && is_digit(source_[end + 1])))) ++end;
+      while (end < source_.size() &&
+             (is_digit(source_[end]) ||
+              (source_[end] == '_' && end + 1 < source_.size() && is_digit(source_[end + 1]))))
+        ++end;
     };
     bool real = false;
     digits();
@@ -238,7 +258,8 @@ std::string_view strip_left(std::string_view text) {
 std::string_view strip_right(std::string_view text) {
   while (!text.empty()) {
     std::size_t start = text.size() - 1;  // of the last character
-    while (start > 0 && text.size() - start < 4 && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80) --start;
+    while (start > 0 && text.size() - start < 4 && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80)
+      --start;
     const Character c = character_at(text, start);
     if (start + c.bytes != text.size() || !is_python_space(c.code)) break;
     text.remove_suffix(c.bytes);
@@ -246,6 +267,8 @@ std::string_view strip_right(std::string_view text) {
   return text;
 }
 
-std::vector<Token> lex(std::string_view source) { return Lexer(source).run(); }
+std::vector<Token> lex(std::string_view source) {
+  return Lexer(source).run();
+}
 
 }  // namespace lynxkv::model::jinja

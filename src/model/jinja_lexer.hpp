@@ -1,5 +1,6 @@
 // Cuts a template into text and the tokens inside {{ }} and {% %}, with white-space control as published chat
-// templates expect it: a block's line break and the indentation before it vanish (trim_blocks, lstrip_blocks).
+// templates expect it: a block's line break and the indentation before it vanish (trim_blocks,
+// lstrip_blocks).
 #pragma once
 
 #include <string>
@@ -8,7 +9,19 @@
 
 namespace lynxkv::model::jinja {
 
-enum class TokenType { text, begin_output, end_output, begin_block, end_block, name, string, integer, real, symbol, end };
+enum class TokenType {
+  text,
+  begin_output,
+  end_output,
+  begin_block,
+  end_block,
+  name,
+  string,
+  integer,
+  real,
+  symbol,
+  end
+};
 
 struct Token {
   TokenType type = TokenType::end;

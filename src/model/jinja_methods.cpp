@@ -35,7 +35,8 @@ Value split_method(const Call& call, const std::string& text, bool from_right) {
   const std::string by = call.text(0, "sep", "");
   if (!on_space && by.empty()) call.refuse("the separator is empty");
   call.budget.charge_bytes(call.line, text.size() * 8);  // pieces of one byte are strings all the same
-  return list_of_texts(call, split_text(text, by, static_cast<long>(call.integer(1, "maxsplit", -1)), from_right));
+  return list_of_texts(call,
+                       split_text(text, by, static_cast<long>(call.integer(1, "maxsplit", -1)), from_right));
 }
 
 Value split_lines(const Call& call, const std::string& text) {
@@ -57,7 +58,8 @@ Value replace_method(const Call& call, const std::string& text) {
   const std::string from = call.text(0, "old", "");
   if (from.empty()) call.refuse("the text to replace is empty");
   std::string out;
-  if (!replace_text(text, from, call.text(1, "new", ""), static_cast<long>(call.integer(2, "count", -1)), most_text_bytes, out))
+  if (!replace_text(text, from, call.text(1, "new", ""), static_cast<long>(call.integer(2, "count", -1)),
+                    most_text_bytes, out))
     call.refuse("the text becomes too long");
   return call.string(std::move(out));
 }
@@ -72,7 +74,8 @@ std::optional<Value> string_method(const Call& call, const std::string& text) {
   const std::string_view name = call.name;
   call.budget.charge_bytes(call.line, text.size());
   if (name == "strip" || name == "lstrip" || name == "rstrip")
-    return call.string(std::string(strip(text, call.text(0, "chars", ""), name != "rstrip", name != "lstrip")));
+    return call.string(
+        std::string(strip(text, call.text(0, "chars", ""), name != "rstrip", name != "lstrip")));
   if (name == "split" || name == "rsplit") return split_method(call, text, name == "rsplit");
   if (name == "splitlines") return split_lines(call, text);
   if (name == "startswith" || name == "endswith") return Value(fits_end(call, text, name == "startswith"));
@@ -132,8 +135,10 @@ std::optional<Value> list_method(const Call& call, const Value& base) {
   call.charge_for(base);
   const Value& wanted = call.required(0, "value");
   if (call.name == "count")
-    return Value(static_cast<std::int64_t>(std::count_if(items.begin(), items.end(), [&](const Value& item) { return equal(item, wanted); })));
-  const auto found = std::find_if(items.begin(), items.end(), [&](const Value& item) { return equal(item, wanted); });
+    return Value(static_cast<std::int64_t>(
+        std::count_if(items.begin(), items.end(), [&](const Value& item) { return equal(item, wanted); })));
+  const auto found =
+      std::find_if(items.begin(), items.end(), [&](const Value& item) { return equal(item, wanted); });
   if (found == items.end()) call.refuse("the value is not in the list");
   return Value(static_cast<std::int64_t>(found - items.begin()));
 }
@@ -172,12 +177,15 @@ bool is_function(std::string_view name) noexcept {
 Value call_function(const Call& call) {
   if (call.name == "range") return range(call);
   if (call.name == "raise_exception")
-    fail(call.line, "the template refuses the conversation: " + to_text(call.required(0, "message")).substr(0, 300));
+    fail(call.line,
+         "the template refuses the conversation: " + to_text(call.required(0, "message")).substr(0, 300));
   std::vector<std::pair<std::string, Value>> entries;
-  if (!call.positional.empty() && call.positional[0].dict() != nullptr) entries = call.positional[0].dict()->entries;
+  if (!call.positional.empty() && call.positional[0].dict() != nullptr)
+    entries = call.positional[0].dict()->entries;
   call.budget.charge_bytes(call.line, entries.size() * sizeof(Value));
   for (const auto& given : call.named) {
-    const auto same = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == given.first; });
+    const auto same = std::find_if(entries.begin(), entries.end(),
+                                   [&](const auto& entry) { return entry.first == given.first; });
     if (same != entries.end())
       same->second = given.second;
     else

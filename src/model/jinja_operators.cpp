@@ -11,7 +11,8 @@ namespace {
 [[noreturn]] void refuse_kinds(const Call& call, const Value& left, const Value& right) {
   std::string what = "cannot be applied to " + std::string(left.kind()) + " and " + std::string(right.kind());
   for (const Value* value : {&left, &right})
-    if (const Undefined* undefined = value->get<Undefined>()) what += " ('" + undefined->name.substr(0, 40) + "' is undefined)";
+    if (const Undefined* undefined = value->get<Undefined>())
+      what += " ('" + undefined->name.substr(0, 40) + "' is undefined)";
   call.refuse(what);
 }
 
@@ -34,7 +35,8 @@ Value integer_operation(const Call& call, std::int64_t a, std::int64_t b) {
     if (b < 0) return std::pow(static_cast<double>(a), static_cast<double>(b));
     if (b > 64 && a != 0 && a != 1 && a != -1) call.refuse("the result is too large");
     result = 1;
-    for (std::int64_t i = 0; i < (b > 64 ? b % 2 + 2 : b); ++i) overflow = overflow || __builtin_mul_overflow(result, a, &result);
+    for (std::int64_t i = 0; i < (b > 64 ? b % 2 + 2 : b); ++i)
+      overflow = overflow || __builtin_mul_overflow(result, a, &result);
   } else {  // // and %
     if (b == 0) call.refuse("division by zero");
     if (b == -1) {
@@ -50,7 +52,8 @@ Value integer_operation(const Call& call, std::int64_t a, std::int64_t b) {
 }
 
 Value number_operation(const Call& call, const Value& left, const Value& right) {
-  if (call.name != "/" && left.is_integer() && right.is_integer()) return integer_operation(call, left.integer(), right.integer());
+  if (call.name != "/" && left.is_integer() && right.is_integer())
+    return integer_operation(call, left.integer(), right.integer());
   const double a = left.real(), b = right.real();
   if (call.name == "+") return a + b;
   if (call.name == "-") return a - b;
@@ -64,7 +67,8 @@ Value number_operation(const Call& call, const Value& left, const Value& right) 
 
 Value repeat(const Call& call, const Value& what, std::int64_t times) {
   const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(times, 0));
-  const std::uint64_t size = what.string() != nullptr ? what.string()->size() : what.list()->items.size() * sizeof(Value);
+  const std::uint64_t size =
+      what.string() != nullptr ? what.string()->size() : what.list()->items.size() * sizeof(Value);
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(size, count, &bytes)) bytes = ~std::uint64_t{0};
   call.budget.charge_bytes(call.line, bytes);
@@ -89,7 +93,8 @@ bool contains(const Call& call, const Value& needle, const Value& hay) {
   }
   if (const List* list = hay.list()) {
     call.charge_for(hay);
-    return std::any_of(list->items.begin(), list->items.end(), [&](const Value& item) { return equal(item, needle); });
+    return std::any_of(list->items.begin(), list->items.end(),
+                       [&](const Value& item) { return equal(item, needle); });
   }
   if (const Dict* dict = hay.dict(); dict != nullptr && !dict->is_namespace)
     return needle.string() != nullptr && dict->find(*needle.string()) != nullptr;
@@ -101,7 +106,8 @@ bool contains(const Call& call, const Value& needle, const Value& hay) {
 Value binary(const Call& call, const Value& left, const Value& right) {
   if (left.is_number() && right.is_number()) return number_operation(call, left, right);
   if (call.name == "+") {
-    if (left.string() != nullptr && right.string() != nullptr) return call.string(*left.string() + *right.string());
+    if (left.string() != nullptr && right.string() != nullptr)
+      return call.string(*left.string() + *right.string());
     if (left.list() != nullptr && right.list() != nullptr) {
       std::vector<Value> items = left.list()->items;
       items.insert(items.end(), right.list()->items.begin(), right.list()->items.end());
@@ -140,7 +146,8 @@ std::optional<std::int64_t> length_of(const Value& value) noexcept {
     return count;
   }
   if (value.list() != nullptr) return static_cast<std::int64_t>(value.list()->items.size());
-  if (value.dict() != nullptr && !value.dict()->is_namespace) return static_cast<std::int64_t>(value.dict()->entries.size());
+  if (value.dict() != nullptr && !value.dict()->is_namespace)
+    return static_cast<std::int64_t>(value.dict()->entries.size());
   if (value.is_undefined()) return 0;
   return std::nullopt;
 }
@@ -154,7 +161,8 @@ Value item_of(const Call& call, const Value& base, const Value& index) {
     if (const std::string* text = found->string()) call.budget.charge_bytes(call.line, text->size());
     return *found;
   }
-  if (!index.is_integer() || (base.list() == nullptr && base.string() == nullptr)) return Undefined{to_text(index).substr(0, 40)};
+  if (!index.is_integer() || (base.list() == nullptr && base.string() == nullptr))
+    return Undefined{to_text(index).substr(0, 40)};
   const std::int64_t size = *length_of(base);
   const std::int64_t at = index.integer() < 0 ? index.integer() + size : index.integer();
   if (at < 0 || at >= size) return Undefined{"item " + std::to_string(index.integer())};
@@ -163,14 +171,16 @@ Value item_of(const Call& call, const Value& base, const Value& index) {
   return (*items_of(base))[static_cast<std::size_t>(at)];
 }
 
-Value slice_of(const Call& call, const Value& base, const Value& start, const Value& stop, const Value& step) {
+Value slice_of(const Call& call, const Value& base, const Value& start, const Value& stop,
+               const Value& step) {
   const auto bound = [&](const Value& value, std::int64_t fallback) {
     if (value.is_none()) return fallback;
     if (!value.is_integer()) call.refuse("expected integers in a slice, found " + std::string(value.kind()));
     return value.integer();
   };
   if (base.list() == nullptr && base.string() == nullptr) {
-    if (const Undefined* undefined = base.get<Undefined>()) call.refuse("'" + undefined->name.substr(0, 40) + "' is undefined");
+    if (const Undefined* undefined = base.get<Undefined>())
+      call.refuse("'" + undefined->name.substr(0, 40) + "' is undefined");
     call.refuse("expected a list or a string to take a slice of, found " + std::string(base.kind()));
   }
   call.budget.charge_bytes(call.line, base.string() != nullptr ? base.string()->size() * sizeof(Value) : 0);

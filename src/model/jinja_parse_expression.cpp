@@ -27,7 +27,8 @@ class ExpressionParser::Nested {
   int& nesting_;
 };
 
-ExpressionPtr ExpressionParser::make(Expression::Kind kind, std::vector<ExpressionPtr> parts, std::string text) {
+ExpressionPtr ExpressionParser::make(Expression::Kind kind, std::vector<ExpressionPtr> parts,
+                                     std::string text) {
   auto node = std::make_unique<Expression>();
   node->kind = kind;
   node->line = tokens_.line();
@@ -57,7 +58,8 @@ ExpressionPtr ExpressionParser::expression() {
     ExpressionPtr condition = logical_or();
     ExpressionPtr otherwise;
     if (tokens_.skip_name("else")) otherwise = expression();
-    value = make(Expression::Kind::conditional, list_of(std::move(condition), std::move(value), std::move(otherwise)));
+    value = make(Expression::Kind::conditional,
+                 list_of(std::move(condition), std::move(value), std::move(otherwise)));
   }
   return value;
 }
@@ -84,13 +86,15 @@ ExpressionPtr ExpressionParser::without_condition() {
 
 ExpressionPtr ExpressionParser::logical_or() {
   ExpressionPtr left = logical_and();
-  while (tokens_.skip_name("or")) left = make(Expression::Kind::logical_or, list_of(std::move(left), logical_and()));
+  while (tokens_.skip_name("or"))
+    left = make(Expression::Kind::logical_or, list_of(std::move(left), logical_and()));
   return left;
 }
 
 ExpressionPtr ExpressionParser::logical_and() {
   ExpressionPtr left = logical_not();
-  while (tokens_.skip_name("and")) left = make(Expression::Kind::logical_and, list_of(std::move(left), logical_not()));
+  while (tokens_.skip_name("and"))
+    left = make(Expression::Kind::logical_and, list_of(std::move(left), logical_not()));
   return left;
 }
 
@@ -109,7 +113,8 @@ ExpressionPtr ExpressionParser::comparison() {
   std::vector<std::string> operators;
   while (true) {
     const Token& token = tokens_.peek();
-    if (token.type == TokenType::symbol && std::find(comparisons.begin(), comparisons.end(), token.text) != comparisons.end()) {
+    if (token.type == TokenType::symbol &&
+        std::find(comparisons.begin(), comparisons.end(), token.text) != comparisons.end()) {
       operators.push_back(tokens_.next().text);
     } else if (tokens_.skip_name("in")) {
       operators.emplace_back("in");
@@ -147,7 +152,8 @@ ExpressionPtr ExpressionParser::concatenation() {
 
 ExpressionPtr ExpressionParser::product() {
   ExpressionPtr left = power();
-  while (tokens_.is_symbol("*") || tokens_.is_symbol("/") || tokens_.is_symbol("//") || tokens_.is_symbol("%")) {
+  while (tokens_.is_symbol("*") || tokens_.is_symbol("/") || tokens_.is_symbol("//") ||
+         tokens_.is_symbol("%")) {
     std::string symbol = tokens_.next().text;
     left = make(Expression::Kind::binary, list_of(std::move(left), power()), std::move(symbol));
   }
@@ -156,7 +162,8 @@ ExpressionPtr ExpressionParser::product() {
 
 ExpressionPtr ExpressionParser::power() {
   ExpressionPtr left = unary(true);
-  while (tokens_.skip_symbol("**")) left = make(Expression::Kind::binary, list_of(std::move(left), unary(true)), "**");
+  while (tokens_.skip_symbol("**"))
+    left = make(Expression::Kind::binary, list_of(std::move(left), unary(true)), "**");
   return left;
 }
 
@@ -196,15 +203,19 @@ ExpressionPtr ExpressionParser::primary() {
     }
     case TokenType::integer: {
       std::int64_t number = 0;
-      const auto [end, problem] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), number);
+      const auto [end, problem] =
+          std::from_chars(token.text.data(), token.text.data() + token.text.size(), number);
       if (problem != std::errc() || end != token.text.data() + token.text.size())
         fail(token.line, "the integer " + token.text.substr(0, 40) + " is too large");
       tokens_.next();
       return constant(number);
     }
-    case TokenType::real: return constant(std::strtod(tokens_.next().text.c_str(), nullptr));
-    case TokenType::symbol: return bracketed();
-    default: fail(token.line, "expected an expression, found " + tokens_.found());
+    case TokenType::real:
+      return constant(std::strtod(tokens_.next().text.c_str(), nullptr));
+    case TokenType::symbol:
+      return bracketed();
+    default:
+      fail(token.line, "expected an expression, found " + tokens_.found());
   }
 }
 
@@ -267,7 +278,8 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr base) {
   bool is_slice = false;
   for (int part = 0; part < 3; ++part) {
     const bool empty = tokens_.is_symbol(":") || tokens_.is_symbol("]");
-    if (empty && part == 0 && tokens_.is_symbol("]")) fail(tokens_.line(), "expected an index between '[' and ']'");
+    if (empty && part == 0 && tokens_.is_symbol("]"))
+      fail(tokens_.line(), "expected an index between '[' and ']'");
     parts.push_back(empty ? nullptr : expression());
     if (!tokens_.skip_symbol(":")) break;
     is_slice = true;
@@ -298,7 +310,9 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr base) {
   return base;
 }
 
-ExpressionPtr ExpressionParser::filter_chain() { return filters(filter(nullptr)); }
+ExpressionPtr ExpressionParser::filter_chain() {
+  return filters(filter(nullptr));
+}
 
 ExpressionPtr ExpressionParser::filter(ExpressionPtr base) {
   std::string name = tokens_.expect_name("a filter's name");
@@ -313,8 +327,9 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr base) {
   std::string name = tokens_.expect_name("a test's name");
   ExpressionPtr node = make(Expression::Kind::test, list_of(std::move(base)), std::move(name));
   const Token& token = tokens_.peek();
-  const bool is_keyword = tokens_.is_name("else") || tokens_.is_name("or") || tokens_.is_name("and") || tokens_.is_name("is") ||
-                          tokens_.is_name("if") || tokens_.is_name("in") || tokens_.is_name("not");
+  const bool is_keyword = tokens_.is_name("else") || tokens_.is_name("or") || tokens_.is_name("and") ||
+                          tokens_.is_name("is") || tokens_.is_name("if") || tokens_.is_name("in") ||
+                          tokens_.is_name("not");
   if (tokens_.is_symbol("(")) {
     arguments(*node);
   } else if ((token.type == TokenType::name && !is_keyword) || token.type == TokenType::string ||
@@ -335,7 +350,8 @@ void ExpressionParser::arguments(Expression& call) {
     if (!first) tokens_.expect_symbol(",");
     first = false;
     if (tokens_.skip_symbol(")")) break;
-    if (tokens_.is_symbol("*") || tokens_.is_symbol("**")) fail(tokens_.line(), "'*' before an argument is not supported");
+    if (tokens_.is_symbol("*") || tokens_.is_symbol("**"))
+      fail(tokens_.line(), "'*' before an argument is not supported");
     std::string name;
     if (tokens_.peek().type == TokenType::name && tokens_.is_symbol("=", 1)) {
       name = tokens_.next().text;

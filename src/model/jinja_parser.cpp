@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 #include <initializer_list>
+#include <utility>
 
 namespace lynxkv::model::jinja {
 
@@ -25,14 +25,22 @@ void TokenStream::expect(TokenType type, std::string_view what) {
 std::string TokenStream::found() const {
   const Token& token = peek();
   switch (token.type) {
-    case TokenType::text: return "text";
-    case TokenType::begin_output: return "'{{'";
-    case TokenType::end_output: return "'}}'";
-    case TokenType::begin_block: return "'{%'";
-    case TokenType::end_block: return "'%}'";
-    case TokenType::string: return "a string";
-    case TokenType::end: return "the end of the template";
-    default: return "'" + token.text.substr(0, 40) + "'";
+    case TokenType::text:
+      return "text";
+    case TokenType::begin_output:
+      return "'{{'";
+    case TokenType::end_output:
+      return "'}}'";
+    case TokenType::begin_block:
+      return "'{%'";
+    case TokenType::end_block:
+      return "'%}'";
+    case TokenType::string:
+      return "a string";
+    case TokenType::end:
+      return "the end of the template";
+    default:
+      return "'" + token.text.substr(0, 40) + "'";
   }
 }
 
@@ -55,7 +63,8 @@ class Parser {
 
   bool at_block(Ends names) const {
     return tokens_.peek().type == TokenType::begin_block &&
-           std::any_of(names.begin(), names.end(), [&](std::string_view name) { return tokens_.is_name(name, 1); });
+           std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return tokens_.is_name(name, 1); });
   }
 
   // Up to one of the blocks named, which is left unread.
@@ -75,8 +84,8 @@ class Parser {
   }
   void close(std::string_view end, int opened) {
     if (!at_block({end})) {
-      fail(tokens_.line(), "expected '" + std::string(end) + "' for the block that begins on line " + std::to_string(opened) +
-                               ", found " + tokens_.found());
+      fail(tokens_.line(), "expected '" + std::string(end) + "' for the block that begins on line " +
+                               std::to_string(opened) + ", found " + tokens_.found());
     }
     tokens_.next();
     tokens_.next();
@@ -203,7 +212,8 @@ class Parser {
       end_block();
       return node;
     }
-    if (node.targets.size() != 1 || !node.text.empty()) fail(tokens_.line(), "expected '=', found " + tokens_.found());
+    if (node.targets.size() != 1 || !node.text.empty())
+      fail(tokens_.line(), "expected '=', found " + tokens_.found());
     node.kind = Statement::Kind::set_block;
     if (tokens_.is_symbol("|")) node.expression = expressions_.filters(nullptr);
     end_block();
@@ -259,6 +269,8 @@ class Parser {
 
 }  // namespace
 
-Body parse(std::string_view source) { return Parser(source).run(); }
+Body parse(std::string_view source) {
+  return Parser(source).run();
+}
 
 }  // namespace lynxkv::model::jinja

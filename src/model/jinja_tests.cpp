@@ -23,8 +23,12 @@ std::optional<bool> kind_test(std::string_view name, const Value& value) {
   if (name == "sequence" || name == "iterable")
     return value.list() != nullptr || is_dict || value.string() != nullptr || value.is_undefined();
   if (name == "callable") return value.get<Callable>() != nullptr;
-  if (name == "lower") return value.string() != nullptr && lower(*value.string()) == *value.string() && upper(*value.string()) != *value.string();
-  if (name == "upper") return value.string() != nullptr && upper(*value.string()) == *value.string() && lower(*value.string()) != *value.string();
+  if (name == "lower")
+    return value.string() != nullptr && lower(*value.string()) == *value.string() &&
+           upper(*value.string()) != *value.string();
+  if (name == "upper")
+    return value.string() != nullptr && upper(*value.string()) == *value.string() &&
+           lower(*value.string()) != *value.string();
   return std::nullopt;
 }
 

@@ -34,7 +34,8 @@ bool contains_character(std::string_view characters, char32_t code) {
 
 std::size_t last_start(std::string_view text) {
   std::size_t start = text.size() - 1;
-  while (start > 0 && text.size() - start < 4 && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80) --start;
+  while (start > 0 && text.size() - start < 4 && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80)
+    --start;
   return start;
 }
 
@@ -78,12 +79,17 @@ std::vector<std::string> split_on_space(std::string_view text, long most, bool f
 
 }  // namespace
 
-std::string upper(std::string_view text) { return each_character(text, [](UChar32 c) { return u_toupper(c); }); }
-std::string lower(std::string_view text) { return each_character(text, [](UChar32 c) { return u_tolower(c); }); }
+std::string upper(std::string_view text) {
+  return each_character(text, [](UChar32 c) { return u_toupper(c); });
+}
+std::string lower(std::string_view text) {
+  return each_character(text, [](UChar32 c) { return u_tolower(c); });
+}
 
 std::string capitalized(std::string_view text) {
   bool first = true;
-  return each_character(text, [&](UChar32 c) { return std::exchange(first, false) ? u_totitle(c) : u_tolower(c); });
+  return each_character(text,
+                        [&](UChar32 c) { return std::exchange(first, false) ? u_totitle(c) : u_tolower(c); });
 }
 
 std::string titled(std::string_view text) {
@@ -125,7 +131,8 @@ std::string_view strip(std::string_view text, std::string_view characters, bool 
   return text;
 }
 
-std::vector<std::string> split_text(std::string_view text, std::string_view separator, long most, bool from_right) {
+std::vector<std::string> split_text(std::string_view text, std::string_view separator, long most,
+                                    bool from_right) {
   if (separator.empty()) return split_on_space(text, most, from_right);
   std::vector<std::string> parts;
   while (most < 0 || static_cast<long>(parts.size()) < most) {
@@ -139,8 +146,8 @@ std::vector<std::string> split_text(std::string_view text, std::string_view sepa
   return parts;
 }
 
-bool replace_text(std::string_view text, std::string_view from, std::string_view to, long most, std::size_t limit,
-                  std::string& out) {
+bool replace_text(std::string_view text, std::string_view from, std::string_view to, long most,
+                  std::size_t limit, std::string& out) {
   for (long count = 0; most < 0 || count < most; ++count) {
     const std::size_t at = text.find(from);
     if (at == std::string_view::npos) break;

@@ -80,7 +80,9 @@ std::string float_text(double value) {
   // Shortest digits that read back the same; Python switches to an exponent below 1e-4 and from 1e16 on.
   const double magnitude = std::fabs(value);
   const bool plain = magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16);
-  const auto end = std::to_chars(digits, digits + sizeof digits, value, plain ? std::chars_format::fixed : std::chars_format::scientific).ptr;
+  const auto end = std::to_chars(digits, digits + sizeof digits, value,
+                                 plain ? std::chars_format::fixed : std::chars_format::scientific)
+                       .ptr;
   std::string text(digits, end);
   if (plain && text.find('.') == std::string::npos) text += ".0";
   return text;
@@ -95,9 +97,15 @@ std::string quoted_repr(const std::string& text) {
   for (const char c : text) {
     if (c == quote || c == '\\') out += '\\';
     switch (c) {
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
           constexpr const char* hex = "0123456789abcdef";

@@ -1,4 +1,5 @@
-// Values of a template while it is rendered: what Python's would be, with containers that never change once made.
+// Values of a template while it is rendered: what Python's would be, with containers that never change once
+// made.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ struct Undefined {
 };
 struct None {};
 
-// How much is inside a container, counted as if nothing were shared: lists of lists of the same list stay small in
-// memory while what is printed or compared grows without end.
+// How much is inside a container, counted as if nothing were shared: lists of lists of the same list stay
+// small in memory while what is printed or compared grows without end.
 struct Extent {
   int depth = 1;  // of containers inside one another
   std::uint64_t bytes = 0;
@@ -62,7 +63,9 @@ class Value {
   Value(const char*) = delete;  // would become a bool
 
   template <class T>
-  const T* get() const noexcept { return std::get_if<T>(&state_); }
+  const T* get() const noexcept {
+    return std::get_if<T>(&state_);
+  }
   bool is_undefined() const noexcept { return get<Undefined>() != nullptr; }
   bool is_none() const noexcept { return get<None>() != nullptr; }
   const std::string* string() const noexcept { return get<std::string>(); }
@@ -89,7 +92,8 @@ Extent extent_of(const Value& value) noexcept;
 // As Python's str() and repr().
 std::string to_text(const Value& value);
 std::string to_repr(const Value& value);
-// As Python's json.dumps(..., ensure_ascii=False); indent < 0: one line. False where a value has no JSON form.
+// As Python's json.dumps(..., ensure_ascii=False); indent < 0: one line. False where a value has no JSON
+// form.
 bool append_json(std::string& out, const Value& value, int indent, int level = 0);
 // A float as Python's repr().
 std::string float_text(double value);

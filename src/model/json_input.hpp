@@ -1,5 +1,6 @@
-// JSON that a file holds, parsed with messages in one line and without silent oddities: a key that stands twice
-// in one object is an error, as are bytes after the end. Internal to the readers; brings nlohmann's header.
+// JSON that a file holds, parsed with messages in one line and without silent oddities: a key that stands
+// twice in one object is an error, as are bytes after the end. Internal to the readers; brings nlohmann's
+// header.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -35,7 +35,8 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   if (!file) throw failed(path, "cannot be opened");
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) throw failed(path, "cannot be examined");
-  if (!S_ISREG(info.st_mode)) throw Error(ErrorCode::bad_data, path, "expected a regular file, found something else");
+  if (!S_ISREG(info.st_mode))
+    throw Error(ErrorCode::bad_data, path, "expected a regular file, found something else");
   if (info.st_size == 0) return;
   const auto size = static_cast<std::size_t>(info.st_size);
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);

@@ -19,10 +19,13 @@ ModelFile open_model(const std::string& path) {
   std::error_code problem;
   const auto status = std::filesystem::status(path, problem);
   if (!std::filesystem::exists(status))
-    throw Error(ErrorCode::bad_data, path, "expected a model (a .gguf file, or a folder with config.json and *.safetensors), found nothing");
+    throw Error(
+        ErrorCode::bad_data, path,
+        "expected a model (a .gguf file, or a folder with config.json and *.safetensors), found nothing");
   ModelFile model = std::filesystem::is_directory(status) ? open_checkpoint_folder(path) : open_gguf(path);
   model.path = path;
-  if (model.config.name.empty()) model.config.name = std::filesystem::path(path).lexically_normal().filename().string();
+  if (model.config.name.empty())
+    model.config.name = std::filesystem::path(path).lexically_normal().filename().string();
   return model;
 }
 

@@ -14,13 +14,13 @@ namespace lynxkv::model {
 // Rotary embedding over pairs (x[i], x[i + rotary_dim/2]).
 struct RopeConfig {
   float theta = 10000.0f;
-  int rotary_dim = 0;                 // channels of a head that rotate; head_dim for the llama family
+  int rotary_dim = 0;                    // channels of a head that rotate; head_dim for the llama family
   std::vector<float> frequency_factors;  // empty, or [rotary_dim/2]: each frequency is divided by its factor
 };
 
 struct ModelConfig {
-  std::string family;       // "llama"
-  std::string name;         // what the file calls itself; for people
+  std::string family;  // "llama"
+  std::string name;    // what the file calls itself; for people
   int layers = 0;
   int hidden = 0;
   int intermediate = 0;
@@ -28,7 +28,7 @@ struct ModelConfig {
   int kv_heads = 0;
   int head_dim = 0;
   int vocab = 0;
-  int context_tokens = 0;   // the longest sequence that the model was made for
+  int context_tokens = 0;  // the longest sequence that the model was made for
   float rms_epsilon = 1e-5f;
   bool tied_embeddings = false;  // lm_head is the embedding
   RopeConfig rope;
@@ -71,7 +71,7 @@ struct ModelFile {
   std::string tokenizer_problem;
   std::unique_ptr<ChatTemplate> chat_template;
   std::string chat_template_problem;
-  std::uint64_t content_hash = 0;               // identity for the settings hash: header, config, tensor table and size
+  std::uint64_t content_hash = 0;  // identity for the settings hash: header, config, tensor table and size
 
   ModelFile();
   ModelFile(ModelFile&&) noexcept;

@@ -20,24 +20,38 @@ namespace fs = std::filesystem;
 std::string name_of_weight(Weight weight, int layer) {
   const std::string block = "model.layers." + std::to_string(layer) + ".";
   switch (weight) {
-    case Weight::embedding: return "model.embed_tokens.weight";
-    case Weight::attention_norm: return block + "input_layernorm.weight";
-    case Weight::query: return block + "self_attn.q_proj.weight";
-    case Weight::key: return block + "self_attn.k_proj.weight";
-    case Weight::value: return block + "self_attn.v_proj.weight";
-    case Weight::output: return block + "self_attn.o_proj.weight";
-    case Weight::mlp_norm: return block + "post_attention_layernorm.weight";
-    case Weight::gate: return block + "mlp.gate_proj.weight";
-    case Weight::up: return block + "mlp.up_proj.weight";
-    case Weight::down: return block + "mlp.down_proj.weight";
-    case Weight::final_norm: return "model.norm.weight";
-    case Weight::lm_head: return "lm_head.weight";
+    case Weight::embedding:
+      return "model.embed_tokens.weight";
+    case Weight::attention_norm:
+      return block + "input_layernorm.weight";
+    case Weight::query:
+      return block + "self_attn.q_proj.weight";
+    case Weight::key:
+      return block + "self_attn.k_proj.weight";
+    case Weight::value:
+      return block + "self_attn.v_proj.weight";
+    case Weight::output:
+      return block + "self_attn.o_proj.weight";
+    case Weight::mlp_norm:
+      return block + "post_attention_layernorm.weight";
+    case Weight::gate:
+      return block + "mlp.gate_proj.weight";
+    case Weight::up:
+      return block + "mlp.up_proj.weight";
+    case Weight::down:
+      return block + "mlp.down_proj.weight";
+    case Weight::final_norm:
+      return "model.norm.weight";
+    case Weight::lm_head:
+      return "lm_head.weight";
   }
   return {};
 }
 
 // Old checkpoints carry the rotary frequencies, which follow from the config.
-bool is_ignored(const std::string& name) { return name.ends_with(".rotary_emb.inv_freq"); }
+bool is_ignored(const std::string& name) {
+  return name.ends_with(".rotary_emb.inv_freq");
+}
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -56,13 +70,16 @@ std::vector<std::string> shard_names(const fs::path& folder, std::optional<Shard
   std::error_code problem;
   for (const auto& entry : fs::directory_iterator(folder, problem))
     if (entry.path().extension() == ".safetensors") names.push_back(entry.path().filename().string());
-  if (problem) throw Error(ErrorCode::bad_data, folder.string(), "the folder cannot be listed: " + problem.message());
-  if (names.empty()) throw Error(ErrorCode::bad_data, folder.string(), "expected *.safetensors files, found none");
+  if (problem)
+    throw Error(ErrorCode::bad_data, folder.string(), "the folder cannot be listed: " + problem.message());
+  if (names.empty())
+    throw Error(ErrorCode::bad_data, folder.string(), "expected *.safetensors files, found none");
   std::sort(names.begin(), names.end());
   return names;
 }
 
-void check_against_index(const ShardIndex& index, const std::map<std::string, std::string>& file_of, const std::string& folder) {
+void check_against_index(const ShardIndex& index, const std::map<std::string, std::string>& file_of,
+                         const std::string& folder) {
   for (const auto& [tensor, file] : index.file_of_tensor) {
     const auto found = file_of.find(tensor);
     if (found == file_of.end() || found->second != file)
@@ -96,12 +113,18 @@ ModelFile open_checkpoint_folder(const std::string& path) {
     for (StoredTensor& tensor : shard.tensors) {
       if (!file_of.emplace(tensor.name, name).second)
         throw Error(ErrorCode::bad_data, path,
-                    "tensor '" + tensor.name.substr(0, 100) + "' stands in both " + file_of[tensor.name] + " and " + name);
+                    "tensor '" + tensor.name.substr(0, 100) + "' stands in both " + file_of[tensor.name] +
+                        " and " + name);
       tensors.push_back(std::move(tensor));
     }
   }
   if (index) check_against_index(*index, file_of, path);
-  model.weights = bind_weights(model.config, path, std::move(files), std::move(tensors), {name_of_weight, is_ignored, false});
+  model.weights = bind_weights(model.config, path, std::move(files), std::move(tensors),
+                               {name_of_weight, is_ignored, false});
+  model.tokenizer_problem =
+      "the tokenizer of a checkpoint folder is not read; use token ids, or the model as a GGUF file";
+  model.chat_template_problem =
+      "the chat template of a checkpoint folder is not read; use the model as a GGUF file";
   model.content_hash = hash.digest();
   return model;
 }

@@ -16,24 +16,38 @@ namespace {
 std::string name_of_weight(Weight weight, int layer) {
   const std::string block = "blk." + std::to_string(layer) + ".";
   switch (weight) {
-    case Weight::embedding: return "token_embd.weight";
-    case Weight::attention_norm: return block + "attn_norm.weight";
-    case Weight::query: return block + "attn_q.weight";
-    case Weight::key: return block + "attn_k.weight";
-    case Weight::value: return block + "attn_v.weight";
-    case Weight::output: return block + "attn_output.weight";
-    case Weight::mlp_norm: return block + "ffn_norm.weight";
-    case Weight::gate: return block + "ffn_gate.weight";
-    case Weight::up: return block + "ffn_up.weight";
-    case Weight::down: return block + "ffn_down.weight";
-    case Weight::final_norm: return "output_norm.weight";
-    case Weight::lm_head: return "output.weight";
+    case Weight::embedding:
+      return "token_embd.weight";
+    case Weight::attention_norm:
+      return block + "attn_norm.weight";
+    case Weight::query:
+      return block + "attn_q.weight";
+    case Weight::key:
+      return block + "attn_k.weight";
+    case Weight::value:
+      return block + "attn_v.weight";
+    case Weight::output:
+      return block + "attn_output.weight";
+    case Weight::mlp_norm:
+      return block + "ffn_norm.weight";
+    case Weight::gate:
+      return block + "ffn_gate.weight";
+    case Weight::up:
+      return block + "ffn_up.weight";
+    case Weight::down:
+      return block + "ffn_down.weight";
+    case Weight::final_norm:
+      return "output_norm.weight";
+    case Weight::lm_head:
+      return "output.weight";
   }
   return {};
 }
 
 // The rope factors are in the config by now.
-bool is_ignored(const std::string& name) { return name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd.weight"); }
+bool is_ignored(const std::string& name) {
+  return name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd.weight");
+}
 
 std::vector<StoredTensor> stored_tensors(const Gguf& file) {
   std::vector<StoredTensor> out;
@@ -58,11 +72,13 @@ void read_chat_template(const Gguf& file, ModelFile& model) {
     model.chat_template_problem = "the file has no chat template";
     return;
   }
-  const auto text_of = [&](TokenId id) { return id < 0 ? std::string() : model.tokenizer->decode(std::span(&id, 1)); };
+  const auto text_of = [&](TokenId id) {
+    return id < 0 ? std::string() : model.tokenizer->decode(std::span(&id, 1));
+  };
   try {
-    model.chat_template = std::make_unique<ChatTemplate>(std::string(*source),
-                                                         model.tokenizer ? text_of(model.tokenizer->bos()) : "",
-                                                         model.tokenizer ? text_of(model.tokenizer->eos()) : "");
+    model.chat_template = std::make_unique<ChatTemplate>(
+        std::string(*source), model.tokenizer ? text_of(model.tokenizer->bos()) : "",
+        model.tokenizer ? text_of(model.tokenizer->eos()) : "");
   } catch (const Error& error) {
     model.chat_template_problem = error.what();
   }
@@ -91,7 +107,8 @@ ModelFile open_gguf(const std::string& path) {
   model.tokenizer = tokenizer_from_gguf(file, model.tokenizer_problem);
   if (model.tokenizer && model.tokenizer->vocabulary_size() != model.config.vocab)
     throw file.error("expected as many tokens as rows in 'token_embd.weight', found " +
-                     std::to_string(model.tokenizer->vocabulary_size()) + " and " + std::to_string(model.config.vocab));
+                     std::to_string(model.tokenizer->vocabulary_size()) + " and " +
+                     std::to_string(model.config.vocab));
   read_chat_template(file, model);
   Hash64 hash;
   add_identity(hash, files[0].bytes(), file.data_start());

@@ -1,4 +1,5 @@
-// The two forms in which a model is opened, and the sampling that identifies its content. Internal to the room.
+// The two forms in which a model is opened, and the sampling that identifies its content. Internal to the
+// room.
 #pragma once
 
 #include <cstddef>

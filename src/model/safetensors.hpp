@@ -1,5 +1,5 @@
-// A safetensors file: u64 header length, a JSON header {name: {dtype, shape, data_offsets}}, then the data that
-// the offsets count from. The tensors fill the data without gap or overlap; all of it is checked.
+// A safetensors file: u64 header length, a JSON header {name: {dtype, shape, data_offsets}}, then the data
+// that the offsets count from. The tensors fill the data without gap or overlap; all of it is checked.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@
 namespace lynxkv::model {
 
 struct Safetensors {
-  std::vector<StoredTensor> tensors;   // in file order; bytes are views into the file
-  std::span<const std::byte> header;   // length and JSON
+  std::vector<StoredTensor> tensors;  // in file order; bytes are views into the file
+  std::span<const std::byte> header;  // length and JSON
 };
 
 // `name` is for messages. Throws Error{bad_data}.

@@ -19,7 +19,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Ids of UTF-8 text; nothing is added in front. Bytes that the vocabulary lacks vanish, as in the reference.
+  // Ids of UTF-8 text; nothing is added in front. Bytes that the vocabulary lacks vanish, as in the
+  // reference.
   virtual std::vector<TokenId> encode(std::string_view text, SpecialText special) const = 0;
   // Text of ids. Broken UTF-8 is replaced by U+FFFD as the model's own tokenizer does. Ids outside the
   // vocabulary throw Error{bad_data}. `skip_special` leaves out special tokens.

@@ -21,7 +21,9 @@ Error bad(const TokenizerParts& parts, const std::string& what) {
   return Error(ErrorCode::bad_data, parts.where, "tokenizer: " + what);
 }
 
-bool is_special(TokenKind kind) { return kind == TokenKind::control || kind == TokenKind::user_defined; }
+bool is_special(TokenKind kind) {
+  return kind == TokenKind::control || kind == TokenKind::user_defined;
+}
 
 IdOfToken id_of_tokens(const TokenizerParts& parts) {
   IdOfToken ids;
@@ -29,7 +31,8 @@ IdOfToken id_of_tokens(const TokenizerParts& parts) {
   for (std::size_t i = 0; i < parts.tokens.size(); ++i) {
     const bool added = ids.emplace(parts.tokens[i], static_cast<TokenId>(i)).second;
     if (!added && parts.kinds[i] == TokenKind::normal)
-      throw bad(parts, "token " + std::to_string(i) + ", " + quoted(parts.tokens[i]) + ", stands there twice");
+      throw bad(parts,
+                "token " + std::to_string(i) + ", " + quoted(parts.tokens[i]) + ", stands there twice");
   }
   return ids;
 }
@@ -39,7 +42,8 @@ std::array<TokenId, 256> byte_tokens(const TokenizerParts& parts, const IdOfToke
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     const auto found = ids.find(spell({&c, 1}));
-    const bool usable = found != ids.end() && !is_special(parts.kinds[static_cast<std::size_t>(found->second)]);
+    const bool usable =
+        found != ids.end() && !is_special(parts.kinds[static_cast<std::size_t>(found->second)]);
     out[static_cast<std::size_t>(byte)] = usable ? found->second : -1;
   }
   return out;
@@ -52,8 +56,9 @@ std::vector<Merge> merges_of(const TokenizerParts& parts, const IdOfToken& ids) 
     const auto id_of = [&](const std::string& token) {
       const auto found = ids.find(token);
       if (found == ids.end())
-        throw bad(parts, "merge " + std::to_string(out.size()) + ": expected tokens of the vocabulary, found " +
-                             quoted(token) + ", which is none");
+        throw bad(parts, "merge " + std::to_string(out.size()) +
+                             ": expected tokens of the vocabulary, found " + quoted(token) +
+                             ", which is none");
       return found->second;
     };
     out.push_back({id_of(left), id_of(right), id_of(left + right)});
@@ -63,8 +68,8 @@ std::vector<Merge> merges_of(const TokenizerParts& parts, const IdOfToken& ids) 
 
 void check_id(const TokenizerParts& parts, TokenId id, const char* what) {
   if (id < -1 || id >= static_cast<TokenId>(parts.tokens.size()))
-    throw bad(parts, std::string("expected ids up to ") + std::to_string(parts.tokens.size() - 1) + ", found " +
-                         std::to_string(id) + " as " + what);
+    throw bad(parts, std::string("expected ids up to ") + std::to_string(parts.tokens.size() - 1) +
+                         ", found " + std::to_string(id) + " as " + what);
 }
 
 class ByteLevelTokenizer final : public Tokenizer {
@@ -78,7 +83,8 @@ class ByteLevelTokenizer final : public Tokenizer {
     PieceCache cache;
     for (std::size_t at = 0; at < text.size();) {
       const SpecialTexts::Found found = specials.find(text, at);
-      split(rule_, text.substr(at, found.begin - at), [&](std::string_view piece) { encode_piece(piece, cache, ids); });
+      split(rule_, text.substr(at, found.begin - at),
+            [&](std::string_view piece) { encode_piece(piece, cache, ids); });
       if (found.id >= 0) ids.push_back(found.id);
       at = found.end;
     }
@@ -89,8 +95,9 @@ class ByteLevelTokenizer final : public Tokenizer {
     std::string bytes;
     for (const TokenId id : ids) {
       if (id < 0 || id >= vocabulary_size())
-        throw Error(ErrorCode::bad_data, "token ids",
-                    "expected 0 to " + std::to_string(vocabulary_size() - 1) + ", found " + std::to_string(id));
+        throw Error(
+            ErrorCode::bad_data, "token ids",
+            "expected 0 to " + std::to_string(vocabulary_size() - 1) + ", found " + std::to_string(id));
       const auto index = static_cast<std::size_t>(id);
       if (!skip_special || !control_[index]) bytes += bytes_[index];
     }
@@ -101,7 +108,9 @@ class ByteLevelTokenizer final : public Tokenizer {
   bool adds_bos() const noexcept override { return adds_bos_; }
   TokenId bos() const noexcept override { return bos_; }
   TokenId eos() const noexcept override { return eos_; }
-  bool is_end(TokenId id) const noexcept override { return std::find(ends_.begin(), ends_.end(), id) != ends_.end(); }
+  bool is_end(TokenId id) const noexcept override {
+    return std::find(ends_.begin(), ends_.end(), id) != ends_.end();
+  }
   std::uint64_t hash() const noexcept override { return hash_; }
 
  private:
@@ -146,8 +155,9 @@ class ByteLevelTokenizer final : public Tokenizer {
       add(left);
       add(right);
     }
-    const std::array<std::int32_t, 5> settings = {static_cast<std::int32_t>(parts.rule), parts.whole_pieces_first,
-                                                  parts.adds_bos, parts.bos, parts.eos};
+    const std::array<std::int32_t, 5> settings = {static_cast<std::int32_t>(parts.rule),
+                                                  parts.whole_pieces_first, parts.adds_bos, parts.bos,
+                                                  parts.eos};
     hash.add(std::as_bytes(std::span(settings)));
     return hash.digest();
   }
@@ -181,8 +191,8 @@ std::unique_ptr<Tokenizer> make_byte_level_tokenizer(TokenizerParts parts) {
   if (parts.tokens.size() > (1u << 24))
     throw bad(parts, "expected at most 2^24 tokens, found " + std::to_string(parts.tokens.size()));
   if (parts.kinds.size() != parts.tokens.size())
-    throw bad(parts, "expected " + std::to_string(parts.tokens.size()) + " token types, one for each token, found " +
-                         std::to_string(parts.kinds.size()));
+    throw bad(parts, "expected " + std::to_string(parts.tokens.size()) +
+                         " token types, one for each token, found " + std::to_string(parts.kinds.size()));
   check_id(parts, parts.bos, "the begin-of-text token");
   check_id(parts, parts.eos, "the end-of-text token");
   for (const TokenId id : parts.ends) check_id(parts, id, "an end token");

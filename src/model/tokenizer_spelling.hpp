@@ -1,5 +1,5 @@
-// The spelling of bytes in byte-level vocabularies: printable Latin-1 stands for itself, every other byte for a
-// character from U+0100 on, in order. (A space is spelled U+0120.)
+// The spelling of bytes in byte-level vocabularies: printable Latin-1 stands for itself, every other byte for
+// a character from U+0100 on, in order. (A space is spelled U+0120.)
 #pragma once
 
 #include <optional>

@@ -40,7 +40,8 @@ class Scanner {
   }
   // The end of the run of this class that begins at `position`, at most `most` characters long.
   std::size_t run(std::size_t position, CharacterClass kind, int most = -1) const noexcept {
-    for (Seen seen = at(position); seen.is(kind) && most != 0; seen = at(position), --most) position += seen.bytes;
+    for (Seen seen = at(position); seen.is(kind) && most != 0; seen = at(position), --most)
+      position += seen.bytes;
     return position;
   }
   // The end of a contraction ('s 't 're 've 'm 'll 'd) at `position`, or `position` where there is none.
@@ -53,7 +54,8 @@ class Scanner {
     };
     const char first = letter(position + 1), second = letter(position + 2);
     if (first == 's' || first == 't' || first == 'm' || first == 'd') return position + 2;
-    if (any_case && text_.substr(position + 1, 2) == "\xc5\xbf") return position + 3;  // U+017F, which folds to s
+    if (any_case && text_.substr(position + 1, 2) == "\xc5\xbf")
+      return position + 3;  // U+017F, which folds to s
     if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l'))
       return position + 3;
     return position;
@@ -84,7 +86,8 @@ class Scanner {
     if (first.kind == CharacterClass::letter) return run(position, CharacterClass::letter);
     if (first.kind == CharacterClass::number) return run(position, CharacterClass::number, digits);
     const std::size_t second = position + first.bytes;
-    if (!first.is_break() && at(second).is(CharacterClass::letter)) return run(second, CharacterClass::letter);
+    if (!first.is_break() && at(second).is(CharacterClass::letter))
+      return run(second, CharacterClass::letter);
     const std::size_t start = first.code == ' ' ? second : position;
     if (at(start).is(CharacterClass::other)) {
       std::size_t end = run(start, CharacterClass::other);
@@ -148,13 +151,16 @@ std::string split_rule_names() {
 
 void split(SplitRule rule, std::string_view text, const std::function<void(std::string_view)>& piece) {
   switch (rule) {
-    case SplitRule::gpt2: return split_gpt2(text, piece);
-    case SplitRule::smollm: return split_smollm(text, piece);
+    case SplitRule::gpt2:
+      return split_gpt2(text, piece);
+    case SplitRule::smollm:
+      return split_smollm(text, piece);
     case SplitRule::llama3:
     case SplitRule::qwen2: {
       const int digits = rule == SplitRule::llama3 ? 3 : 1;
-      return each_piece(text, piece,
-                        [digits](const Scanner& scanner, std::size_t at) { return scanner.next_llama3(at, digits); });
+      return each_piece(text, piece, [digits](const Scanner& scanner, std::size_t at) {
+        return scanner.next_llama3(at, digits);
+      });
     }
   }
 }

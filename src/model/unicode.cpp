@@ -25,7 +25,8 @@ Shape shape_at(std::string_view text, std::size_t at) noexcept {
   if (lead == 0xf0) least = 0x90;
   if (lead == 0xf4) most = 0x8f;
   std::uint32_t bytes = 1;
-  while (bytes < needed && at + bytes < text.size() && byte(at + bytes) >= least && byte(at + bytes) <= most) {
+  while (bytes < needed && at + bytes < text.size() && byte(at + bytes) >= least &&
+         byte(at + bytes) <= most) {
     ++bytes;
     least = 0x80;
     most = 0xbf;
@@ -47,12 +48,18 @@ CharacterClass look_up(char32_t code) noexcept {
 Character character_at(std::string_view text, std::size_t at) noexcept {
   const Shape shape = shape_at(text, at);
   if (shape.bytes != shape.needed) return {0xfffd, 1};
-  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[at + i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
+  };
   switch (shape.needed) {
-    case 1: return {byte(0), 1};
-    case 2: return {(byte(0) & 0x1f) << 6 | (byte(1) & 0x3f), 2};
-    case 3: return {(byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f), 3};
-    default: return {(byte(0) & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
+    case 1:
+      return {byte(0), 1};
+    case 2:
+      return {(byte(0) & 0x1f) << 6 | (byte(1) & 0x3f), 2};
+    case 3:
+      return {(byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f), 3};
+    default:
+      return {(byte(0) & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
   }
 }
 

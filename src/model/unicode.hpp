@@ -8,7 +8,7 @@
 namespace lynxkv::model {
 
 struct Character {
-  char32_t code;       // U+FFFD for a byte that begins no valid character
+  char32_t code;        // U+FFFD for a byte that begins no valid character
   std::uint32_t bytes;  // 1 to 4; 1 for such a byte
 };
 

@@ -20,8 +20,8 @@ struct StoredTensor {
   std::string name;
   std::string file;  // for messages
   std::string type_name;
-  std::optional<TensorType> type;     // nothing: not one that we read
-  std::vector<std::uint64_t> shape;   // outermost first: [rows][columns], or [rows] for vectors
+  std::optional<TensorType> type;    // nothing: not one that we read
+  std::vector<std::uint64_t> shape;  // outermost first: [rows][columns], or [rows] for vectors
   std::span<const std::byte> bytes;
 };
 

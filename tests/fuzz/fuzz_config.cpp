@@ -10,7 +10,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lynxkv;
   try {
-    const model::ModelConfig config = model::config_from_json({reinterpret_cast<const char*>(data), size}, "fuzz.json");
+    const model::ModelConfig config =
+        model::config_from_json({reinterpret_cast<const char*>(data), size}, "fuzz.json");
     if (config.layers < 1 || config.head_dim < 2 || config.heads % config.kv_heads != 0) std::abort();
     for (const float factor : config.rope.frequency_factors)
       if (!std::isfinite(factor) || factor <= 0) std::abort();

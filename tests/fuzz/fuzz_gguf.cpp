@@ -1,5 +1,5 @@
-// Hostile GGUF files. What the reader takes can be walked through whole, and its config and tokenizer are made or
-// refused.
+// Hostile GGUF files. What the reader takes can be walked through whole, and its config and tokenizer are
+// made or refused.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const Error&) {
   }
   try {
-    for (const auto& name : model::read_shard_index({reinterpret_cast<const char*>(data), size}, "fuzz.json").files)
+    for (const auto& name :
+         model::read_shard_index({reinterpret_cast<const char*>(data), size}, "fuzz.json").files)
       if (name.find('/') != std::string::npos || name == "..") std::abort();
   } catch (const Error&) {
   }

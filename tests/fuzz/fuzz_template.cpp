@@ -11,7 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string source(reinterpret_cast<const char*>(data), size);
   try {
     const model::ChatTemplate chat(source, "<s>", "</s>");
-    chat.render({{"system", "Be brief."}, {"user", " Hi {{ x }} \xff \n"}, {"assistant", source.substr(0, 100)}}, true);
+    chat.render(
+        {{"system", "Be brief."}, {"user", " Hi {{ x }} \xff \n"}, {"assistant", source.substr(0, 100)}},
+        true);
   } catch (const Error&) {
   }
   return 0;

@@ -17,7 +17,8 @@ std::unique_ptr<Tokenizer> make(SplitRule rule) {
   TokenizerParts parts;
   parts.where = "fuzz";
   parts.rule = rule;
-  for (int byte = 0; byte < 256; ++byte) parts.tokens.push_back(spell(std::string(1, static_cast<char>(byte))));
+  for (int byte = 0; byte < 256; ++byte)
+    parts.tokens.push_back(spell(std::string(1, static_cast<char>(byte))));
   const auto merge = [&](const std::string& left, const std::string& right) {
     parts.merges.emplace_back(spell(left), spell(right));
     parts.tokens.push_back(spell(left + right));

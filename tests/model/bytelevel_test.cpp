@@ -70,16 +70,17 @@ TEST(Utf8, ReplacesEachMaximalBrokenPartOnce) {
   const std::string r = "\xef\xbf\xbd";
   EXPECT_EQ(with_replacements("a\xc3\xa9z"), "a\xc3\xa9z");
   EXPECT_EQ(with_replacements("\xff\xff"), r + r);
-  EXPECT_EQ(with_replacements("\xe2\x82z"), r + "z");            // two bytes of three
-  EXPECT_EQ(with_replacements("\xf0\x9f\x98"), r);               // three of four
+  EXPECT_EQ(with_replacements("\xe2\x82z"), r + "z");  // two bytes of three
+  EXPECT_EQ(with_replacements("\xf0\x9f\x98"), r);     // three of four
   EXPECT_EQ(with_replacements("\xe2\xe2\x82\xac"), r + "\xe2\x82\xac");
-  EXPECT_EQ(with_replacements("\xc0\x80"), r + r);               // overlong
-  EXPECT_EQ(with_replacements("\xed\xa0\x80"), r + r + r);       // a surrogate
+  EXPECT_EQ(with_replacements("\xc0\x80"), r + r);                  // overlong
+  EXPECT_EQ(with_replacements("\xed\xa0\x80"), r + r + r);          // a surrogate
   EXPECT_EQ(with_replacements("\xf4\x90\x80\x80"), r + r + r + r);  // past the last character
 }
 
 TEST(Utf8, WritesWhatItReads) {
-  for (const char32_t code : {U'\0', U'a', char32_t{0x7f}, char32_t{0x80}, char32_t{0x7ff}, char32_t{0x800}, char32_t{0xffff}, char32_t{0x10000}, char32_t{0x10ffff}}) {
+  for (const char32_t code : {U'\0', U'a', char32_t{0x7f}, char32_t{0x80}, char32_t{0x7ff}, char32_t{0x800},
+                              char32_t{0xffff}, char32_t{0x10000}, char32_t{0x10ffff}}) {
     std::string text;
     append_utf8(text, code);
     EXPECT_EQ(character_at(text, 0).code, code);
@@ -93,7 +94,9 @@ TEST(Spelling, IsUndone) {
   std::string bytes;
   for (int b = 0; b < 256; ++b) bytes += static_cast<char>(b);
   EXPECT_EQ(unspell(spell(bytes)), bytes);
-  EXPECT_EQ(spell(" a\n"), "\xc4\xa0" "a\xc4\x8a");
+  EXPECT_EQ(spell(" a\n"),
+            "\xc4\xa0"
+            "a\xc4\x8a");
   EXPECT_FALSE(unspell("a b").has_value());
 }
 
@@ -110,12 +113,12 @@ TEST(Bpe, MergesTheFirstListedFirstAndTheLeftmostOfEquals) {
     return ids;
   };
   EXPECT_EQ(encode(""), (std::vector<TokenId>{}));
-  EXPECT_EQ(encode("aab"), (std::vector<TokenId>{0, 2}));     // ab before aa
-  EXPECT_EQ(encode("aaa"), (std::vector<TokenId>{3, 0}));     // the left pair
+  EXPECT_EQ(encode("aab"), (std::vector<TokenId>{0, 2}));  // ab before aa
+  EXPECT_EQ(encode("aaa"), (std::vector<TokenId>{3, 0}));  // the left pair
   EXPECT_EQ(encode("aaaa"), (std::vector<TokenId>{4}));
   EXPECT_EQ(encode("aaaaa"), (std::vector<TokenId>{4, 0}));
   EXPECT_EQ(encode("abab"), (std::vector<TokenId>{5}));
-  EXPECT_EQ(encode("axb"), (std::vector<TokenId>{2}));        // a byte without a token vanishes before merging
+  EXPECT_EQ(encode("axb"), (std::vector<TokenId>{2}));  // a byte without a token vanishes before merging
   EXPECT_EQ(encode("x"), (std::vector<TokenId>{}));
 }
 
@@ -144,7 +147,8 @@ TEST(ByteLevel, EncodesAndDecodesByHand) {
   EXPECT_EQ(tokenizer->encode("abc ade1", SpecialText::becomes_token), (std::vector<TokenId>{9, 10, 11, 7}));
   EXPECT_EQ(tokenizer->encode("\xc3\xa9", SpecialText::becomes_token), (std::vector<TokenId>{15}));
   EXPECT_EQ(tokenizer->encode("a<|end|>b", SpecialText::becomes_token), (std::vector<TokenId>{1, 0, 2}));
-  EXPECT_EQ(tokenizer->encode("a<|end|>b", SpecialText::is_plain), (std::vector<TokenId>{1, 5, 4, 2}));  // most has no token
+  EXPECT_EQ(tokenizer->encode("a<|end|>b", SpecialText::is_plain),
+            (std::vector<TokenId>{1, 5, 4, 2}));  // most has no token
   EXPECT_EQ(tokenizer->decode(std::vector<TokenId>{9, 10, 11, 13, 0}), "abc ade\xef\xbf\xbd<|end|>");
   EXPECT_EQ(tokenizer->decode(std::vector<TokenId>{13, 14, 0}, true), "\xc3\xa9");
   EXPECT_EQ(tokenizer->eos(), 0);
@@ -167,7 +171,8 @@ TEST(ByteLevel, HasAHashThatSaysWhatItIs) {
 }
 
 TEST(ByteLevel, EncodesLongTextsInNearlyLinearTime) {
-  if (testing::real_model_path().empty()) GTEST_SKIP() << "the real model is not there; jobs/fetch-model.sh fetches it";
+  if (testing::real_model_path().empty())
+    GTEST_SKIP() << "the real model is not there; jobs/fetch-model.sh fetches it";
   const ModelFile file = open_model(testing::real_model_path());
   const auto seconds = [&](const std::string& text) {
     const auto start = std::chrono::steady_clock::now();

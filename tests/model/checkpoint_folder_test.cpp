@@ -20,7 +20,9 @@ using nlohmann::json;
 using testing::error_of;
 using testing::has;
 
-json llama_config() { return json::parse(testing::read_text(testing::data_path("models/llama/config.json"))); }
+json llama_config() {
+  return json::parse(testing::read_text(testing::data_path("models/llama/config.json")));
+}
 
 std::string refusal(const json& config) {
   const std::string text = config.dump();
@@ -61,12 +63,25 @@ TEST(ConfigJson, ReadsRopeInBothSpellings) {
 }
 
 TEST(ConfigJson, RefusesTypesThatAreWrong) {
-  const std::vector<std::pair<const char*, json>> wrong = {
-      {"hidden_size", "64"}, {"hidden_size", 64.5}, {"num_hidden_layers", nullptr}, {"num_attention_heads", true},
-      {"rms_norm_eps", "tiny"}, {"tie_word_embeddings", 1}, {"rope_parameters", json::array()}, {"model_type", 7},
-      {"vocab_size", json::object()}, {"head_dim", 4294967296}, {"hidden_act", "gelu"}, {"attention_bias", true},
-      {"vocab_size", -1}, {"hidden_size", 0}, {"num_key_value_heads", 3}, {"head_dim", 15}, {"rms_norm_eps", -1},
-      {"intermediate_size", 2000000000}, {"num_hidden_layers", 100000}};
+  const std::vector<std::pair<const char*, json>> wrong = {{"hidden_size", "64"},
+                                                           {"hidden_size", 64.5},
+                                                           {"num_hidden_layers", nullptr},
+                                                           {"num_attention_heads", true},
+                                                           {"rms_norm_eps", "tiny"},
+                                                           {"tie_word_embeddings", 1},
+                                                           {"rope_parameters", json::array()},
+                                                           {"model_type", 7},
+                                                           {"vocab_size", json::object()},
+                                                           {"head_dim", 4294967296},
+                                                           {"hidden_act", "gelu"},
+                                                           {"attention_bias", true},
+                                                           {"vocab_size", -1},
+                                                           {"hidden_size", 0},
+                                                           {"num_key_value_heads", 3},
+                                                           {"head_dim", 15},
+                                                           {"rms_norm_eps", -1},
+                                                           {"intermediate_size", 2000000000},
+                                                           {"num_hidden_layers", 100000}};
   for (const auto& [key, value] : wrong) {
     json config = llama_config();
     config[key] = value;
@@ -107,7 +122,9 @@ class ShardedFolder {
       std::vector<std::byte> data;
       for (std::size_t i = s; i < whole.tensors.size(); i += shards) {
         const StoredTensor& tensor = whole.tensors[i];
-        header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {data.size(), data.size() + tensor.bytes.size()}}};
+        header[tensor.name] = {{"dtype", "F32"},
+                               {"shape", tensor.shape},
+                               {"data_offsets", {data.size(), data.size() + tensor.bytes.size()}}};
         data.insert(data.end(), tensor.bytes.begin(), tensor.bytes.end());
         map[tensor.name] = name;
       }
@@ -120,7 +137,9 @@ class ShardedFolder {
       testing::write_file(folder.file(name), file);
     }
   }
-  void write_index() { testing::write_text(folder.file("model.safetensors.index.json"), json{{"weight_map", map}}.dump()); }
+  void write_index() {
+    testing::write_text(folder.file("model.safetensors.index.json"), json{{"weight_map", map}}.dump());
+  }
 
   testing::TemporaryFolder folder;
   json map;
@@ -139,25 +158,30 @@ TEST(Shards, GiveTheSameWeightsAsOneFile) {
   for (const bool with_index : {false, true}) {
     if (with_index) sharded.write_index();
     const ModelFile file = open_model(sharded.folder.path());
-    for (const Weight weight : {Weight::embedding, Weight::query, Weight::down, Weight::final_norm, Weight::lm_head})
+    for (const Weight weight :
+         {Weight::embedding, Weight::query, Weight::down, Weight::final_norm, Weight::lm_head})
       EXPECT_EQ(all_of(file, weight, 1), all_of(single, weight, 1));
   }
 }
 
 TEST(Shards, AreCheckedAgainstTheIndex) {
   ShardedFolder sharded(2);
-  sharded.map["model.norm.weight"] = sharded.map["model.norm.weight"] == "part-0.safetensors" ? "part-1.safetensors" : "part-0.safetensors";
+  sharded.map["model.norm.weight"] =
+      sharded.map["model.norm.weight"] == "part-0.safetensors" ? "part-1.safetensors" : "part-0.safetensors";
   sharded.write_index();
-  EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "expected tensor 'model.norm.weight' in part-"));
+  EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }),
+                  "expected tensor 'model.norm.weight' in part-"));
   sharded.map["model.norm.weight"] = "part-9.safetensors";
   sharded.write_index();
-  EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "part-9.safetensors: cannot be opened"));
+  EXPECT_TRUE(
+      has(error_of([&] { open_model(sharded.folder.path()); }), "part-9.safetensors: cannot be opened"));
 }
 
 TEST(Shards, MayNotHoldATensorTwice) {
   ShardedFolder sharded(2);
   std::filesystem::copy(sharded.folder.file("part-0.safetensors"), sharded.folder.file("part-2.safetensors"));
-  EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "stands in both part-0.safetensors and part-2.safetensors"));
+  EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }),
+                  "stands in both part-0.safetensors and part-2.safetensors"));
 }
 
 TEST(CheckpointFolderErrors, NameWhatIsMissing) {
@@ -165,7 +189,8 @@ TEST(CheckpointFolderErrors, NameWhatIsMissing) {
   std::filesystem::remove(sharded.folder.file("part-1.safetensors"));
   EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "expected a tensor '"));
   std::filesystem::remove(sharded.folder.file("part-0.safetensors"));
-  EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "expected *.safetensors files, found none"));
+  EXPECT_TRUE(
+      has(error_of([&] { open_model(sharded.folder.path()); }), "expected *.safetensors files, found none"));
   testing::write_text(sharded.folder.file("model.safetensors"), "");
   EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "found only 0 bytes"));
 }
@@ -175,7 +200,8 @@ TEST(CheckpointFolderErrors, NameATensorOfAnotherShape) {
   json config = llama_config();
   config["intermediate_size"] = 104;
   testing::write_text(sharded.folder.file("config.json"), config.dump());
-  EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }), "expected shape [104, 64] by the model's config, found [96, 64]"));
+  EXPECT_TRUE(has(error_of([&] { open_model(sharded.folder.path()); }),
+                  "expected shape [104, 64] by the model's config, found [96, 64]"));
 }
 
 }  // namespace

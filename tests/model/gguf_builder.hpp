@@ -54,7 +54,8 @@ class GgufBuilder {
     });
   }
   // Replaces the entry of that key, if there is one.
-  GgufBuilder& entry(const std::string& key, std::uint32_t type, const std::function<void(ByteWriter&)>& value) {
+  GgufBuilder& entry(const std::string& key, std::uint32_t type,
+                     const std::function<void(ByteWriter&)>& value) {
     std::vector<std::byte> bytes;
     ByteWriter out(bytes);
     string(out, key);
@@ -68,7 +69,8 @@ class GgufBuilder {
     std::erase_if(entries_, [&](const auto& old) { return old.first == key; });
     return *this;
   }
-  GgufBuilder& tensor(const std::string& name, std::vector<std::uint64_t> dimensions, const std::vector<float>& values) {
+  GgufBuilder& tensor(const std::string& name, std::vector<std::uint64_t> dimensions,
+                      const std::vector<float>& values) {
     Tensor made{name, std::move(dimensions), 0, {}, -1};
     made.data.resize(values.size() * sizeof(float));
     std::memcpy(made.data.data(), values.data(), made.data.size());
@@ -121,11 +123,15 @@ inline GgufBuilder tiny_model() {
   GgufBuilder file;
   file.text("general.architecture", "llama").text("general.name", "tiny");
   file.u32("llama.block_count", 1).u32("llama.context_length", 64).u32("llama.embedding_length", 8);
-  file.u32("llama.feed_forward_length", 6).u32("llama.attention.head_count", 2).u32("llama.attention.head_count_kv", 1);
+  file.u32("llama.feed_forward_length", 6)
+      .u32("llama.attention.head_count", 2)
+      .u32("llama.attention.head_count_kv", 1);
   file.f32("llama.attention.layer_norm_rms_epsilon", 1e-5f).f32("llama.rope.freq_base", 10000.0f);
   file.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "smollm");
-  file.texts("tokenizer.ggml.tokens", {"<|end|>", "a", "b", "c", "d", "e", "\xc4\xa0", "1", "ab", "abc", "\xc4\xa0"
-                                       "a", "de", "!", "\xc3\x83", "\xc2\xa9", "\xc3\x83\xc2\xa9"});
+  file.texts("tokenizer.ggml.tokens", {"<|end|>", "a", "b", "c", "d", "e", "\xc4\xa0", "1", "ab", "abc",
+                                       "\xc4\xa0"
+                                       "a",
+                                       "de", "!", "\xc3\x83", "\xc2\xa9", "\xc3\x83\xc2\xa9"});
   file.integers("tokenizer.ggml.token_type", {3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
   file.texts("tokenizer.ggml.merges", {"a b", "ab c", "\xc4\xa0 a", "d e", "\xc3\x83 \xc2\xa9"});
   file.u32("tokenizer.ggml.bos_token_id", 0).u32("tokenizer.ggml.eos_token_id", 0);

@@ -63,9 +63,12 @@ TEST_F(GgufModel, GivesQueryAndKeyRowsInTheOrderOfCheckpoints) {
   file.weights->read_rows(Weight::key, 0, 0, 4, key.data());
   file.weights->read_rows(Weight::value, 0, 0, 4, value.data());
   const int order[] = {0, 2, 1, 3, 4, 6, 5, 7};
-  for (int row = 0; row < 8; ++row) EXPECT_EQ(query[static_cast<std::size_t>(row) * 8], stored("blk.0.attn_q.weight", order[row]));
-  for (int row = 0; row < 4; ++row) EXPECT_EQ(key[static_cast<std::size_t>(row) * 8], stored("blk.0.attn_k.weight", order[row]));
-  for (int row = 0; row < 4; ++row) EXPECT_EQ(value[static_cast<std::size_t>(row) * 8], stored("blk.0.attn_v.weight", row));
+  for (int row = 0; row < 8; ++row)
+    EXPECT_EQ(query[static_cast<std::size_t>(row) * 8], stored("blk.0.attn_q.weight", order[row]));
+  for (int row = 0; row < 4; ++row)
+    EXPECT_EQ(key[static_cast<std::size_t>(row) * 8], stored("blk.0.attn_k.weight", order[row]));
+  for (int row = 0; row < 4; ++row)
+    EXPECT_EQ(value[static_cast<std::size_t>(row) * 8], stored("blk.0.attn_v.weight", row));
   std::vector<float> one(8);
   file.weights->read_rows(Weight::query, 0, 5, 1, one.data());
   EXPECT_EQ(one[0], stored("blk.0.attn_q.weight", 6));
@@ -108,7 +111,8 @@ TEST_F(GgufModel, NamesTheTensorThatIsMissingOrMisshapenOrUnreadable) {
   EXPECT_TRUE(has(refusal(missing), "expected a tensor 'blk.0.ffn_up.weight', found none"));
   GgufBuilder shape = tiny_model();
   shape.find("blk.0.attn_k.weight").dimensions = {4, 8};
-  EXPECT_TRUE(has(refusal(shape), "'blk.0.attn_k.weight': expected shape [4, 8] by the model's config, found [8, 4]"));
+  EXPECT_TRUE(has(refusal(shape),
+                  "'blk.0.attn_k.weight': expected shape [4, 8] by the model's config, found [8, 4]"));
   GgufBuilder type = tiny_model();
   type.find("blk.0.attn_norm.weight").type = 26;  // I32
   EXPECT_TRUE(has(refusal(type), "type I32 is not supported"));
@@ -118,7 +122,8 @@ TEST_F(GgufModel, RefusesWhatItWouldComputeWrongly) {
   GgufBuilder bias = tiny_model();
   bias.tensor("blk.0.attn_q.bias", {8}, std::vector<float>(8));
   EXPECT_TRUE(has(refusal(bias), "tensor 'blk.0.attn_q.bias' is not one that the llama family has"));
-  EXPECT_TRUE(has(refusal(tiny_model().text("general.architecture", "qwen2")), "expected architecture 'llama', found 'qwen2'"));
+  EXPECT_TRUE(has(refusal(tiny_model().text("general.architecture", "qwen2")),
+                  "expected architecture 'llama', found 'qwen2'"));
   EXPECT_TRUE(has(refusal(tiny_model().u32("llama.expert_count", 8)), "experts"));
   EXPECT_TRUE(has(refusal(tiny_model().u32("llama.rope.dimension_count", 2)), "partial rotation"));
   EXPECT_TRUE(has(refusal(tiny_model().u32("llama.vocab_size", 17)), "expected 17 rows"));
@@ -128,7 +133,8 @@ TEST_F(GgufModel, RefusesWhatItWouldComputeWrongly) {
   EXPECT_TRUE(has(refusal(tiny_model().u32("llama.embedding_length", 2147483646)), "hidden size"));
   EXPECT_TRUE(has(refusal(tiny_model().f32("llama.rope.freq_base", std::nanf(""))), "rope theta"));
   EXPECT_TRUE(has(refusal(tiny_model().f32("llama.attention.layer_norm_rms_epsilon", 0)), "epsilon"));
-  EXPECT_TRUE(has(refusal(tiny_model().remove("llama.context_length")), "'llama.context_length', found none"));
+  EXPECT_TRUE(
+      has(refusal(tiny_model().remove("llama.context_length")), "'llama.context_length', found none"));
   EXPECT_TRUE(has(refusal(tiny_model().text("llama.block_count", "one")), "found string"));
 }
 
@@ -144,16 +150,21 @@ TEST_F(GgufModel, NamesTheTensorThatHoldsANumberThatIsNone) {
 }
 
 TEST_F(GgufModel, RefusesATokenizerWithIdsOutOfRange) {
-  EXPECT_TRUE(has(refusal(tiny_model().u32("tokenizer.ggml.eos_token_id", 16)), "token id from 0 to 15 as 'tokenizer.ggml.eos_token_id', found 16"));
+  EXPECT_TRUE(has(refusal(tiny_model().u32("tokenizer.ggml.eos_token_id", 16)),
+                  "token id from 0 to 15 as 'tokenizer.ggml.eos_token_id', found 16"));
   EXPECT_TRUE(has(refusal(tiny_model().u32("tokenizer.ggml.bos_token_id", 0xffffffffu)), "found 4294967295"));
   EXPECT_TRUE(has(refusal(tiny_model().u32("tokenizer.ggml.padding_token_id", 99)), "padding_token_id"));
-  EXPECT_TRUE(has(refusal(tiny_model().integers("tokenizer.ggml.token_type", {1, 2, 3})), "expected 16 token types"));
+  EXPECT_TRUE(
+      has(refusal(tiny_model().integers("tokenizer.ggml.token_type", {1, 2, 3})), "expected 16 token types"));
   std::vector<std::int32_t> kinds(16, 1);
   kinds[4] = 77;
-  EXPECT_TRUE(has(refusal(tiny_model().integers("tokenizer.ggml.token_type", kinds)), "of token 4, found 77"));
-  EXPECT_TRUE(has(refusal(tiny_model().texts("tokenizer.ggml.merges", {"a z"})), "merge 0: expected tokens of the vocabulary, found 'z'"));
+  EXPECT_TRUE(
+      has(refusal(tiny_model().integers("tokenizer.ggml.token_type", kinds)), "of token 4, found 77"));
+  EXPECT_TRUE(has(refusal(tiny_model().texts("tokenizer.ggml.merges", {"a z"})),
+                  "merge 0: expected tokens of the vocabulary, found 'z'"));
   EXPECT_TRUE(has(refusal(tiny_model().texts("tokenizer.ggml.merges", {"a c"})), "found 'ac'"));
-  EXPECT_TRUE(has(refusal(tiny_model().texts("tokenizer.ggml.merges", {"ab"})), "two tokens with a space between"));
+  EXPECT_TRUE(
+      has(refusal(tiny_model().texts("tokenizer.ggml.merges", {"ab"})), "two tokens with a space between"));
   EXPECT_TRUE(has(refusal(tiny_model().texts("tokenizer.ggml.tokens", {"a"})), "expected 1 token types"));
 }
 
@@ -182,7 +193,8 @@ TEST_F(GgufModel, ChangesItsHashWithEveryKindOfContent) {
 }
 
 TEST(ModelPath, IsNamedWhereNothingIsThere) {
-  EXPECT_TRUE(has(error_of([] { open_model("/nonexistent/model.gguf"); }), "/nonexistent/model.gguf: expected a model"));
+  EXPECT_TRUE(has(error_of([] { open_model("/nonexistent/model.gguf"); }),
+                  "/nonexistent/model.gguf: expected a model"));
   EXPECT_TRUE(has(error_of([] { open_model("/dev/null"); }), "expected a regular file"));
   testing::TemporaryFolder folder;
   EXPECT_TRUE(has(error_of([&] { open_model(folder.path()); }), "expected a config.json"));

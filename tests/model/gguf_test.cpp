@@ -59,7 +59,8 @@ TEST(Gguf, GivesMetadataAndTensors) {
 TEST(Gguf, RefusesAnEmptyFileAndOneOfAnotherKind) {
   EXPECT_TRUE(has(refusal({}), "empty"));
   EXPECT_TRUE(has(refusal(with(one_tensor().bytes(), 0, std::uint32_t{0x46554746})), "expected a GGUF file"));
-  EXPECT_TRUE(has(refusal(with(one_tensor().bytes(), 4, std::uint32_t{1})), "expected GGUF version 2 or 3, found 1"));
+  EXPECT_TRUE(
+      has(refusal(with(one_tensor().bytes(), 4, std::uint32_t{1})), "expected GGUF version 2 or 3, found 1"));
   EXPECT_TRUE(has(refusal(with(one_tensor().bytes(), 4, std::uint32_t{0x03000000})), "big-endian"));
 }
 
@@ -75,8 +76,9 @@ TEST(Gguf, RefusesAFileCutAnywhere) {
 TEST(Gguf, RefusesCountsThatTheFileCannotHold) {
   const auto bytes = one_tensor().bytes();
   for (const std::uint64_t count : {std::uint64_t{1} << 20, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
-    EXPECT_TRUE(has(refusal(with(bytes, 8, count)), "found a count of " + std::to_string(count)));   // tensors
-    EXPECT_TRUE(has(refusal(with(bytes, 16, count)), "found a count of " + std::to_string(count)));  // metadata
+    EXPECT_TRUE(has(refusal(with(bytes, 8, count)), "found a count of " + std::to_string(count)));  // tensors
+    EXPECT_TRUE(
+        has(refusal(with(bytes, 16, count)), "found a count of " + std::to_string(count)));  // metadata
     GgufBuilder builder;
     builder.entry("list", 9, [&](ByteWriter& out) {
       out.write(std::uint32_t{4});
@@ -119,8 +121,10 @@ TEST(Gguf, RefusesAKeyOrATensorThatStandsThereTwice) {
 }
 
 TEST(Gguf, RefusesDimensionsThatAreZeroTooManyOrOverflow) {
-  for (const auto& dimensions : std::vector<std::vector<std::uint64_t>>{
-           {std::uint64_t{1} << 32, std::uint64_t{1} << 32}, {~std::uint64_t{0} - 3}, {4, 1u << 31, 1u << 31, 1u << 31}}) {
+  for (const auto& dimensions :
+       std::vector<std::vector<std::uint64_t>>{{std::uint64_t{1} << 32, std::uint64_t{1} << 32},
+                                               {~std::uint64_t{0} - 3},
+                                               {4, 1u << 31, 1u << 31, 1u << 31}}) {
     GgufBuilder builder = one_tensor();
     builder.tensors[0].dimensions = dimensions;
     EXPECT_TRUE(has(refusal(builder.bytes()), "too large"));
@@ -190,8 +194,10 @@ TEST(Gguf, PlacesTensorsByTheAlignmentThatTheFileNames) {
 TEST(Gguf, NamesTheTypeThatItFound) {
   const auto bytes = one_tensor().bytes();
   const Gguf file(bytes, "model.gguf");
-  EXPECT_TRUE(has(error_of([&] { file.integer("some.text"); }), "expected an integer below 2^63 as 'some.text', found string"));
-  EXPECT_TRUE(has(error_of([&] { file.text("some.number"); }), "expected a string as 'some.number', found u32"));
+  EXPECT_TRUE(has(error_of([&] { file.integer("some.text"); }),
+                  "expected an integer below 2^63 as 'some.text', found string"));
+  EXPECT_TRUE(
+      has(error_of([&] { file.text("some.number"); }), "expected a string as 'some.number', found u32"));
   EXPECT_TRUE(has(error_of([&] { file.texts("some.number"); }), "an array of strings"));
 }
 

@@ -41,7 +41,7 @@ TEST(CheckpointFolder, GivesTheConfigOfTheLlamaModel) {
   EXPECT_EQ(config.rope.rotary_dim, 16);
   ASSERT_EQ(config.rope.frequency_factors.size(), 8u);
   // Wavelengths 2 pi 10000^(i/8) tokens against 64/4 = 16 and 64/1 = 64.
-  EXPECT_EQ(config.rope.frequency_factors[0], 1.0f);  // 6.3
+  EXPECT_EQ(config.rope.frequency_factors[0], 1.0f);                               // 6.3
   const double smooth = (64 / (2 * 3.14159265358979 * 3.16227766016838) - 1) / 3;  // 19.9: between
   EXPECT_NEAR(config.rope.frequency_factors[1], 1 / ((1 - smooth) / 8 + smooth), 1e-5);
   EXPECT_EQ(config.rope.frequency_factors[3], 8.0f);  // 198.7
@@ -52,8 +52,10 @@ TEST(CheckpointFolder, GivesTheConfigOfTheLlamaModel) {
 TEST(CheckpointFolder, ReadsBothSpellingsOfTheConfigAlike) {
   for (const std::string name : {"llama", "llama-tied"}) {
     testing::TemporaryFolder folder;
-    std::filesystem::copy(testing::data_path("models/" + name + "/config_hub.json"), folder.file("config.json"));
-    std::filesystem::copy(testing::data_path("models/" + name + "/model.safetensors"), folder.file("model.safetensors"));
+    std::filesystem::copy(testing::data_path("models/" + name + "/config_hub.json"),
+                          folder.file("config.json"));
+    std::filesystem::copy(testing::data_path("models/" + name + "/model.safetensors"),
+                          folder.file("model.safetensors"));
     const ModelFile newer = open_model(testing::data_path("models/" + name));
     const ModelFile older = open_model(folder.path());
     EXPECT_EQ(newer.config.rope.theta, older.config.rope.theta);

@@ -72,24 +72,33 @@ TEST(Safetensors, RefusesOffsetsThatOverlapLeaveGapsOrRunOut) {
   EXPECT_TRUE(has(refusal(file_of(with_offsets("[0,4]", "[4,8]"), 7)), "do not lie in the file's 7 bytes"));
   EXPECT_TRUE(has(refusal(file_of(with_offsets("[0,4]", "[8,4]"), 8)), "do not lie"));
   EXPECT_TRUE(has(refusal(file_of(with_offsets("[0,4]", "[-4,0]"), 8)), "two offsets"));
-  EXPECT_TRUE(has(refusal(file_of(with_offsets("[0,8]", "[8,12]"), 12)), "expected 4 bytes by dtype and shape, found 8"));
+  EXPECT_TRUE(has(refusal(file_of(with_offsets("[0,8]", "[8,12]"), 12)),
+                  "expected 4 bytes by dtype and shape, found 8"));
 }
 
 TEST(Safetensors, RefusesHeadersThatSaySomethingElse) {
   EXPECT_TRUE(has(refusal(file_of("[]", 0)), "expected an object as header, found an array"));
   EXPECT_TRUE(has(refusal(file_of(R"({"a":1})", 0)), "expected an object, found the number 1"));
-  EXPECT_TRUE(has(refusal(file_of(R"({"a":{"dtype":"F9","shape":[],"data_offsets":[0,0]}})", 0)), "dtype 'F9'"));
-  EXPECT_TRUE(has(refusal(file_of(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,0]}})", 0)), "sizes in shape"));
-  EXPECT_TRUE(has(refusal(file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}})", 0)),
-                  "too large"));
-  EXPECT_TRUE(has(refusal(file_of(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"a":{}})", 4)), "'a' stands twice"));
+  EXPECT_TRUE(
+      has(refusal(file_of(R"({"a":{"dtype":"F9","shape":[],"data_offsets":[0,0]}})", 0)), "dtype 'F9'"));
+  EXPECT_TRUE(has(refusal(file_of(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,0]}})", 0)),
+                  "sizes in shape"));
+  EXPECT_TRUE(
+      has(refusal(file_of(
+              R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}})", 0)),
+          "too large"));
+  EXPECT_TRUE(has(refusal(file_of(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"a":{}})", 4)),
+                  "'a' stands twice"));
 }
 
 TEST(ShardIndex, NamesFilesInItsOwnFolderOnly) {
-  const ShardIndex index = read_shard_index(R"({"weight_map":{"x":"b.safetensors","y":"a.safetensors","z":"a.safetensors"}})", "i");
+  const ShardIndex index = read_shard_index(
+      R"({"weight_map":{"x":"b.safetensors","y":"a.safetensors","z":"a.safetensors"}})", "i");
   EXPECT_EQ(index.files, (std::vector<std::string>{"a.safetensors", "b.safetensors"}));
   for (const char* name : {"../a", "/etc/passwd", "", ".hidden", "a/b"})
-    EXPECT_TRUE(has(error_of([&] { read_shard_index(R"({"weight_map":{"x":")" + std::string(name) + R"("}})", "i"); }), "plain file names"));
+    EXPECT_TRUE(has(
+        error_of([&] { read_shard_index(R"({"weight_map":{"x":")" + std::string(name) + R"("}})", "i"); }),
+        "plain file names"));
   EXPECT_TRUE(has(error_of([] { read_shard_index("{}", "i"); }), "weight_map"));
 }
 

@@ -18,9 +18,11 @@ using nlohmann::json;
 class SmolLm2 : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (testing::real_model_path().empty()) GTEST_SKIP() << "the real model is not there; jobs/fetch-model.sh fetches it";
+    if (testing::real_model_path().empty())
+      GTEST_SKIP() << "the real model is not there; jobs/fetch-model.sh fetches it";
     static const ModelFile opened = open_model(testing::real_model_path());
-    static const json recorded = json::parse(testing::read_text(testing::data_path("tokenizer/smollm2.json")));
+    static const json recorded =
+        json::parse(testing::read_text(testing::data_path("tokenizer/smollm2.json")));
     file = &opened;
     golden = &recorded;
     ASSERT_NE(file->tokenizer, nullptr) << file->tokenizer_problem;
@@ -35,7 +37,8 @@ TEST_F(SmolLm2, EncodesEveryTextToTheRecordedIds) {
   ASSERT_GE((*golden)["texts"].size(), 100u);
   for (const json& entry : (*golden)["texts"]) {
     const auto text = entry["text"].get<std::string>();
-    EXPECT_EQ(tokenizer().encode(text, SpecialText::becomes_token), entry["ids"].get<std::vector<TokenId>>()) << text;
+    EXPECT_EQ(tokenizer().encode(text, SpecialText::becomes_token), entry["ids"].get<std::vector<TokenId>>())
+        << text;
   }
 }
 
@@ -52,12 +55,14 @@ TEST_F(SmolLm2, ReadsSpecialTextAsOrdinaryCharactersWhereAUserTypedIt) {
 
 TEST_F(SmolLm2, DecodesToTheRecordedTexts) {
   for (const json& entry : (*golden)["texts"])
-    EXPECT_EQ(tokenizer().decode(entry["ids"].get<std::vector<TokenId>>()), entry["decoded"].get<std::string>());
+    EXPECT_EQ(tokenizer().decode(entry["ids"].get<std::vector<TokenId>>()),
+              entry["decoded"].get<std::string>());
 }
 
 TEST_F(SmolLm2, ReplacesWhatBeginsOrEndsInsideACharacter) {
   for (const json& entry : (*golden)["decode_only"])
-    EXPECT_EQ(tokenizer().decode(entry["ids"].get<std::vector<TokenId>>()), entry["decoded"].get<std::string>())
+    EXPECT_EQ(tokenizer().decode(entry["ids"].get<std::vector<TokenId>>()),
+              entry["decoded"].get<std::string>())
         << entry["ids"].dump();
 }
 

@@ -14,7 +14,9 @@
 namespace lynxkv::testing {
 
 #ifdef LYNXKV_TEST_DATA
-inline std::string data_path(const std::string& relative) { return std::string(LYNXKV_TEST_DATA) + "/" + relative; }
+inline std::string data_path(const std::string& relative) {
+  return std::string(LYNXKV_TEST_DATA) + "/" + relative;
+}
 #endif
 
 inline std::vector<std::byte> read_file(const std::string& path) {
@@ -41,6 +43,8 @@ inline void write_text(const std::string& path, const std::string& text) {
   write_file(path, std::as_bytes(std::span(text)));
 }
 
-inline std::string operator/(const TemporaryFolder& folder, const std::string& name) { return folder.file(name); }
+inline std::string operator/(const TemporaryFolder& folder, const std::string& name) {
+  return folder.file(name);
+}
 
 }  // namespace lynxkv::testing

@@ -1,5 +1,5 @@
-// Replays a corpus folder and mutations of it through a fuzz target: fuzz_<name> FOLDER MUTATIONS. Ends with 0 where
-// the target took everything; a crash says which input it was.
+// Replays a corpus folder and mutations of it through a fuzz target: fuzz_<name> FOLDER MUTATIONS. Ends with
+// 0 where the target took everything; a crash says which input it was.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -37,8 +37,9 @@ std::uint64_t current_input = 0, current_seed = 0;
 
 void say_where(int signal) {
   char line[128];
-  const int length = std::snprintf(line, sizeof line, "crash (signal %d) on corpus file %llu, mutation %llu\n", signal,
-                                   static_cast<unsigned long long>(current_input), static_cast<unsigned long long>(current_seed));
+  const int length = std::snprintf(
+      line, sizeof line, "crash (signal %d) on corpus file %llu, mutation %llu\n", signal,
+      static_cast<unsigned long long>(current_input), static_cast<unsigned long long>(current_seed));
   std::fwrite(line, 1, static_cast<std::size_t>(length), stderr);
   std::fflush(stderr);
   std::_Exit(1);
@@ -60,7 +61,8 @@ int main(int argc, char** argv) {
   const auto mutations = std::strtoull(argv[2], nullptr, 10);
   for (current_seed = 1; current_seed <= mutations; ++current_seed) {
     current_input = current_seed % corpus.size();
-    const Bytes bytes = lynxkv::fuzz::mutate(corpus[current_input], corpus[current_seed / 3 % corpus.size()], current_seed);
+    const Bytes bytes =
+        lynxkv::fuzz::mutate(corpus[current_input], corpus[current_seed / 3 % corpus.size()], current_seed);
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   }
   std::printf("%zu corpus files and %llu mutations of them: nothing crashed\n", corpus.size(), mutations);

@@ -7,7 +7,7 @@
 namespace lynxkv::fuzz {
 
 // `other` lends pieces for splicing; may be empty. The result is at most 64 KiB, or as long as `input`.
-std::vector<std::uint8_t> mutate(const std::vector<std::uint8_t>& input, const std::vector<std::uint8_t>& other,
-                                 std::uint64_t seed);
+std::vector<std::uint8_t> mutate(const std::vector<std::uint8_t>& input,
+                                 const std::vector<std::uint8_t>& other, std::uint64_t seed);
 
 }  // namespace lynxkv::fuzz
