@@ -1,5 +1,5 @@
-// What `lynxkv bench` measures. Each subcommand lives in a file of its own and adds itself to `bench`; what it
-// returns runs when it was the one chosen. To add one: its file, a line here, a line in bench.cpp.
+// What `lynxkv bench` measures. Each subcommand lives in a file of its own and adds itself to `bench`; what
+// it returns runs when it was the one chosen. To add one: its file, a line here, a line in bench.cpp.
 #pragma once
 
 #include "apps/command.hpp"

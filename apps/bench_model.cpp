@@ -1,5 +1,5 @@
-// lynxkv bench model: prefill and decode of the forward pass in tokens/s, and the memory traffic of decoding in GB/s
-// beside memcpy measured in the same run.
+// lynxkv bench model: prefill and decode of the forward pass in tokens/s, and the memory traffic of decoding
+// in GB/s beside memcpy measured in the same run.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -35,7 +35,7 @@ struct Row {
   int tokens, depth, batch;
   double tokens_per_second;  // median over the repeats; of all sequences together
   double best;
-  double gb_per_second;      // decode: weights and KV that a step reads, over its time; prefill: 0
+  double gb_per_second;  // decode: weights and KV that a step reads, over its time; prefill: 0
 };
 
 struct Report {
@@ -89,8 +89,10 @@ std::vector<double> time_repeats(int repeats, const std::function<double()>& onc
 class Bench {
  public:
   Bench(model::Forward& forward, const Options& options)
-      : forward_(forward), options_(options),
-        pool_(forward.geometry(page::default_page_tokens, page::default_chunk_tokens), forward.kv_element(), 1 << 24) {}
+      : forward_(forward),
+        options_(options),
+        pool_(forward.geometry(page::default_page_tokens, page::default_chunk_tokens), forward.kv_element(),
+              1 << 24) {}
 
   Row prefill(int tokens) {
     const auto seconds = time_repeats(options_.repeats, [&] {
@@ -117,15 +119,22 @@ class Bench {
     const double made = static_cast<double>(options_.decode_tokens) * batch;
     const double median = seconds[seconds.size() / 2];
     const double positions = (depth + options_.decode_tokens / 2.0) * batch;
-    const double bytes = static_cast<double>(forward_.weight_bytes()) + positions * static_cast<double>(kv_bytes_per_token());
-    return {"decode", options_.decode_tokens, depth, batch, made / median, made / seconds.front(),
+    const double bytes =
+        static_cast<double>(forward_.weight_bytes()) + positions * static_cast<double>(kv_bytes_per_token());
+    return {"decode",
+            options_.decode_tokens,
+            depth,
+            batch,
+            made / median,
+            made / seconds.front(),
             bytes * options_.decode_tokens / median * 1e-9};
   }
 
  private:
   std::size_t kv_bytes_per_token() const {
     const page::Geometry& geometry = pool_.geometry();
-    return static_cast<std::size_t>(geometry.tensors_per_page()) * static_cast<std::size_t>(geometry.channels()) * bytes_of(pool_.element());
+    return static_cast<std::size_t>(geometry.tensors_per_page()) *
+           static_cast<std::size_t>(geometry.channels()) * bytes_of(pool_.element());
   }
 
   // Prompt chunks as an engine runs them; only the last row's logits are wanted.
@@ -134,7 +143,8 @@ class Bench {
     for (int first = 0; first < tokens; first += page::default_page_tokens) {
       const int count = std::min(page::default_page_tokens, tokens - first);
       ids.resize(static_cast<std::size_t>(count));
-      for (int i = 0; i < count; ++i) ids[static_cast<std::size_t>(i)] = (first + i) * 31 % forward_.config().vocab;
+      for (int i = 0; i < count; ++i)
+        ids[static_cast<std::size_t>(i)] = (first + i) * 31 % forward_.config().vocab;
       const model::SequenceRows rows[] = {{&kv, ids, first + count == tokens ? 1 : 0}};
       forward_.run(rows);
     }
@@ -147,7 +157,8 @@ class Bench {
     std::vector<model::SequenceRows> rows;
     for (std::size_t i = 0; i < caches.size(); ++i) rows.push_back({&caches[i], std::span(&next_[i], 1), 1});
     const auto logits = forward_.run(rows);
-    for (std::size_t i = 0; i < caches.size(); ++i) next_[i] = model::argmax(logits.subspan(i * vocab, vocab));
+    for (std::size_t i = 0; i < caches.size(); ++i)
+      next_[i] = model::argmax(logits.subspan(i * vocab, vocab));
   }
 
   model::Forward& forward_;
@@ -157,10 +168,13 @@ class Bench {
 };
 
 void print(const Report& r) {
-  std::printf("# lynxkv bench model, %s\n# CPU: %s; path %s, %s, %d threads; memcpy %.1f GB/s copied\n", r.date.c_str(),
-              r.cpu.c_str(), r.path.c_str(), r.precision.c_str(), r.threads, r.memcpy_gb_per_second);
-  std::printf("# model: %s; weights %.3f GB, loaded in %.2f s\n", r.model.c_str(), r.weight_gb, r.load_seconds);
-  std::printf("%-8s %7s %7s %6s %12s %12s %9s\n", "phase", "tokens", "depth", "batch", "median", "best", "memory");
+  std::printf("# lynxkv bench model, %s\n# CPU: %s; path %s, %s, %d threads; memcpy %.1f GB/s copied\n",
+              r.date.c_str(), r.cpu.c_str(), r.path.c_str(), r.precision.c_str(), r.threads,
+              r.memcpy_gb_per_second);
+  std::printf("# model: %s; weights %.3f GB, loaded in %.2f s\n", r.model.c_str(), r.weight_gb,
+              r.load_seconds);
+  std::printf("%-8s %7s %7s %6s %12s %12s %9s\n", "phase", "tokens", "depth", "batch", "median", "best",
+              "memory");
   std::printf("%-8s %7s %7s %6s %12s %12s %9s\n", "", "", "", "", "tokens/s", "tokens/s", "GB/s");
   for (const Row& row : r.rows)
     std::printf("%-8s %7d %7d %6d %12.1f %12.1f %9.1f\n", row.phase.c_str(), row.tokens, row.depth, row.batch,
@@ -170,18 +184,33 @@ void print(const Report& r) {
 nlohmann::json to_json(const Report& r) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : r.rows)
-    rows.push_back({{"phase", row.phase}, {"tokens", row.tokens}, {"depth", row.depth}, {"batch", row.batch},
-                    {"tokens_per_s", row.tokens_per_second}, {"best_tokens_per_s", row.best}, {"gb_per_s", row.gb_per_second}});
-  return {{"schema_version", 1}, {"bench", "model"}, {"date", r.date}, {"cpu", r.cpu}, {"model", r.model}, {"isa", r.path},
-          {"precision", r.precision}, {"threads", r.threads}, {"load_s", r.load_seconds}, {"weight_gb", r.weight_gb},
-          {"memcpy_gb_per_s", r.memcpy_gb_per_second}, {"results", rows}};
+    rows.push_back({{"phase", row.phase},
+                    {"tokens", row.tokens},
+                    {"depth", row.depth},
+                    {"batch", row.batch},
+                    {"tokens_per_s", row.tokens_per_second},
+                    {"best_tokens_per_s", row.best},
+                    {"gb_per_s", row.gb_per_second}});
+  return {{"schema_version", 1},
+          {"bench", "model"},
+          {"date", r.date},
+          {"cpu", r.cpu},
+          {"model", r.model},
+          {"isa", r.path},
+          {"precision", r.precision},
+          {"threads", r.threads},
+          {"load_s", r.load_seconds},
+          {"weight_gb", r.weight_gb},
+          {"memcpy_gb_per_s", r.memcpy_gb_per_second},
+          {"results", rows}};
 }
 
 std::string to_csv(const Report& r) {
   std::string text = "phase,tokens,depth,batch,tokens_per_s,best_tokens_per_s,gb_per_s\n";
   for (const Row& row : r.rows)
-    text += row.phase + "," + std::to_string(row.tokens) + "," + std::to_string(row.depth) + "," + std::to_string(row.batch) + "," +
-            std::to_string(row.tokens_per_second) + "," + std::to_string(row.best) + "," + std::to_string(row.gb_per_second) + "\n";
+    text += row.phase + "," + std::to_string(row.tokens) + "," + std::to_string(row.depth) + "," +
+            std::to_string(row.batch) + "," + std::to_string(row.tokens_per_second) + "," +
+            std::to_string(row.best) + "," + std::to_string(row.gb_per_second) + "\n";
   return text;
 }
 
@@ -222,14 +251,28 @@ BenchPart add_bench_model(CLI::App& bench) {
   CLI::App* app = bench.add_subcommand("model", "prefill and decode: tokens/s, and GB/s against memcpy");
   auto options = std::make_shared<Options>();
   options->model = cached_model_path();
-  app->add_option("MODEL", options->model, "a .gguf file or a checkpoint folder (default: what jobs/fetch-model.sh fetched)");
-  app->add_option("--prefill", options->prefill, "prompt lengths")->check(CLI::PositiveNumber)->expected(0, -1)->capture_default_str();
-  app->add_option("--depth", options->depth, "positions in front of the decoded tokens")->check(CLI::NonNegativeNumber)->expected(0, -1)->capture_default_str();
-  app->add_option("--batch", options->batch, "sequences decoded together")->check(CLI::PositiveNumber)->capture_default_str();
-  app->add_option("--tokens", options->decode_tokens, "tokens decoded by each sequence")->check(CLI::PositiveNumber)->capture_default_str();
-  app->add_option("--threads", options->threads, "0: every CPU that this process may use")->check(CLI::NonNegativeNumber);
+  app->add_option("MODEL", options->model,
+                  "a .gguf file or a checkpoint folder (default: what jobs/fetch-model.sh fetched)");
+  app->add_option("--prefill", options->prefill, "prompt lengths")
+      ->check(CLI::PositiveNumber)
+      ->expected(0, -1)
+      ->capture_default_str();
+  app->add_option("--depth", options->depth, "positions in front of the decoded tokens")
+      ->check(CLI::NonNegativeNumber)
+      ->expected(0, -1)
+      ->capture_default_str();
+  app->add_option("--batch", options->batch, "sequences decoded together")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--tokens", options->decode_tokens, "tokens decoded by each sequence")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--threads", options->threads, "0: every CPU that this process may use")
+      ->check(CLI::NonNegativeNumber);
   app->add_option("--isa", options->isa, "kernel path: auto, amx, avx512_bf16, avx512, avx2");
-  app->add_option("--repeats", options->repeats, "measurements of each row")->check(CLI::PositiveNumber)->capture_default_str();
+  app->add_option("--repeats", options->repeats, "measurements of each row")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app->add_flag("--float32", options->float32, "compute in float32");
   app->add_option("--json", options->json, "write the results to FILE");
   app->add_option("--csv", options->csv, "write the table to FILE");

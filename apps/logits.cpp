@@ -30,16 +30,20 @@ struct Request {
   int more = 0;                // greedy tokens to append
 };
 
-[[noreturn]] void refuse(const std::string& file, const std::string& what) { throw Error(ErrorCode::bad_data, file, what); }
+[[noreturn]] void refuse(const std::string& file, const std::string& what) {
+  throw Error(ErrorCode::bad_data, file, what);
+}
 
 // A list of integers in [0, limit).
-std::vector<int> integers(const std::string& file, const json& document, const char* key, std::int64_t limit) {
+std::vector<int> integers(const std::string& file, const json& document, const char* key,
+                          std::int64_t limit) {
   std::vector<int> values;
   if (!document.contains(key)) return values;
   if (!document[key].is_array()) refuse(file, std::string("\"") + key + "\": expected an array of integers");
   for (const json& entry : document[key]) {
     if (!entry.is_number_integer() || entry.get<std::int64_t>() < 0 || entry.get<std::int64_t>() >= limit)
-      refuse(file, std::string("\"") + key + "\": expected integers from 0 to " + std::to_string(limit - 1) + ", found " + entry.dump());
+      refuse(file, std::string("\"") + key + "\": expected integers from 0 to " + std::to_string(limit - 1) +
+                       ", found " + entry.dump());
     values.push_back(entry.get<int>());
   }
   return values;
@@ -49,25 +53,32 @@ Request read_request(const std::string& file, const model::ModelConfig& config) 
   std::ifstream in(file);
   if (!in) refuse(file, "could not be opened: expected a JSON file with \"input_ids\"");
   const json document = json::parse(in, nullptr, false);
-  if (!document.is_object()) refuse(file, "expected a JSON object with \"input_ids\", \"positions\" and \"continue\"");
+  if (!document.is_object())
+    refuse(file, "expected a JSON object with \"input_ids\", \"positions\" and \"continue\"");
   Request request;
   request.input_ids = integers(file, document, "input_ids", config.vocab);
   if (request.input_ids.empty()) refuse(file, "\"input_ids\": expected at least one token id, found none");
-  request.positions = integers(file, document, "positions", static_cast<std::int64_t>(request.input_ids.size()));
+  request.positions =
+      integers(file, document, "positions", static_cast<std::int64_t>(request.input_ids.size()));
   if (document.contains("continue")) {
     const json& more = document["continue"];
-    if (!more.is_number_integer() || more.get<std::int64_t>() < 0 || more.get<std::int64_t>() > config.context_tokens)
-      refuse(file, "\"continue\": expected an integer from 0 to the model's context of " + std::to_string(config.context_tokens) + ", found " + more.dump());
+    if (!more.is_number_integer() || more.get<std::int64_t>() < 0 ||
+        more.get<std::int64_t>() > config.context_tokens)
+      refuse(file, "\"continue\": expected an integer from 0 to the model's context of " +
+                       std::to_string(config.context_tokens) + ", found " + more.dump());
     request.more = more.get<int>();
   }
   const auto total = static_cast<std::int64_t>(request.input_ids.size()) + request.more;
   if (total > config.context_tokens)
-    refuse(file, std::to_string(request.input_ids.size()) + " input ids and " + std::to_string(request.more) + " more do not fit the model's context of " + std::to_string(config.context_tokens) + " tokens");
+    refuse(file, std::to_string(request.input_ids.size()) + " input ids and " + std::to_string(request.more) +
+                     " more do not fit the model's context of " + std::to_string(config.context_tokens) +
+                     " tokens");
   return request;
 }
 
 json compute(model::Forward& forward, const Request& request, int chunk) {
-  page::PagePool pool(forward.geometry(page::default_page_tokens, page::default_chunk_tokens), forward.kv_element(), 1 << 24);
+  page::PagePool pool(forward.geometry(page::default_page_tokens, page::default_chunk_tokens),
+                      forward.kv_element(), 1 << 24);
   page::SequenceKv kv(pool);
   const auto vocab = static_cast<std::size_t>(forward.config().vocab);
   const std::span<const model::TokenId> ids(request.input_ids);
@@ -75,7 +86,10 @@ json compute(model::Forward& forward, const Request& request, int chunk) {
   model::TokenId next = 0;
   for (std::size_t first = 0; first < ids.size(); first += static_cast<std::size_t>(chunk)) {
     const auto part = ids.subspan(first, std::min(static_cast<std::size_t>(chunk), ids.size() - first));
-    const auto wanted = [&](int position) { return static_cast<std::size_t>(position) >= first && static_cast<std::size_t>(position) < first + part.size(); };
+    const auto wanted = [&](int position) {
+      return static_cast<std::size_t>(position) >= first &&
+             static_cast<std::size_t>(position) < first + part.size();
+    };
     const bool is_last = first + part.size() == ids.size();
     // Logits come for the last rows of a run: all from the first wanted one on.
     std::size_t from = is_last ? part.size() - 1 : part.size();
@@ -111,11 +125,16 @@ int run(const Options& options) {
 
 Run set_up(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model, "a .gguf file or a folder with config.json and *.safetensors")->required();
-  app.add_option("--ids", options->ids, R"(JSON: {"input_ids": [..], "positions": [..], "continue": n})")->required();
+  app.add_option("MODEL", options->model, "a .gguf file or a folder with config.json and *.safetensors")
+      ->required();
+  app.add_option("--ids", options->ids, R"(JSON: {"input_ids": [..], "positions": [..], "continue": n})")
+      ->required();
   app.add_flag("--float32", options->float32, "compute in float32, KV included");
-  app.add_option("--chunk", options->chunk, "input tokens a forward run takes")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--threads", options->threads, "0: every CPU that this process may use")->check(CLI::NonNegativeNumber);
+  app.add_option("--chunk", options->chunk, "input tokens a forward run takes")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--threads", options->threads, "0: every CPU that this process may use")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--isa", options->isa, "kernel path: auto, amx, avx512_bf16, avx512, avx2");
   return [options] { return run(*options); };
 }
@@ -124,7 +143,8 @@ Run set_up(CLI::App& app) {
 
 extern const Command logits_command;
 const Command logits_command{"logits", "logits and greedy continuation of given token ids, as JSON",
-                             "echo '{\"input_ids\": [1, 2, 3], \"positions\": [2], \"continue\": 8}' > ids.json && lynxkv logits MODEL.gguf --ids ids.json",
+                             "echo '{\"input_ids\": [1, 2, 3], \"positions\": [2], \"continue\": 8}' > "
+                             "ids.json && lynxkv logits MODEL.gguf --ids ids.json",
                              set_up};
 
 }  // namespace lynxkv::apps

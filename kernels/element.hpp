@@ -8,6 +8,8 @@ namespace lynxkv::kernels {
 
 enum class Element : std::uint8_t { bf16 = 0, f32 = 1 };
 
-constexpr std::size_t bytes_of(Element element) { return element == Element::bf16 ? 2 : 4; }
+constexpr std::size_t bytes_of(Element element) {
+  return element == Element::bf16 ? 2 : 4;
+}
 
 }  // namespace lynxkv::kernels

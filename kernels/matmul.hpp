@@ -11,8 +11,8 @@
 
 namespace lynxkv::kernels {
 
-// Rows for which x and y must have room when `rows` are run: kernels are built for a few heights only, and the
-// rows behind the last one are computed and ignored. x's surplus rows are read, y's are written.
+// Rows for which x and y must have room when `rows` are run: kernels are built for a few heights only, and
+// the rows behind the last one are computed and ignored. x's surplus rows are read, y's are written.
 int padded_rows(int rows) noexcept;
 
 class MatmulBody;

@@ -6,6 +6,7 @@
 namespace lynxkv::kernels {
 
 // x [rows][columns]   weight [columns]   out [rows][columns] of `element`; may not overlap x
-void rms_norm(int rows, int columns, const float* x, const float* weight, float epsilon, Element element, void* out);
+void rms_norm(int rows, int columns, const float* x, const float* weight, float epsilon, Element element,
+              void* out);
 
 }  // namespace lynxkv::kernels

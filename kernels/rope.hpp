@@ -8,8 +8,10 @@
 
 namespace lynxkv::kernels {
 
-// cosines, sines [positions][frequencies]. The angle is the float32 product, as the published models compute it.
-void rope_angles(std::span<const int> positions, std::span<const float> frequencies, float* cosines, float* sines);
+// cosines, sines [positions][frequencies]. The angle is the float32 product, as the published models compute
+// it.
+void rope_angles(std::span<const int> positions, std::span<const float> frequencies, float* cosines,
+                 float* sines);
 
 // In place over `heads` heads that lie side by side: x [rows] of row_stride floats, each [heads][head_dim].
 // cosines, sines [rows][rotary_dim / 2]; channels from rotary_dim on stay.

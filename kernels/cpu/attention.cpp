@@ -47,7 +47,9 @@ class Scratch {
   std::size_t size_ = 0;
 };
 
-std::size_t rounded(std::size_t floats) { return (floats + 15) / 16 * 16; }
+std::size_t rounded(std::size_t floats) {
+  return (floats + 15) / 16 * 16;
+}
 
 std::size_t state_floats(int rows, int head_dim) {
   const auto count = static_cast<std::size_t>(rows);
@@ -61,10 +63,16 @@ SoftmaxState state_at(float* memory, int rows) {
 
 class Attention {
  public:
-  Attention(const AttentionShape& shape, std::span<const AttentionRows> batch, const float* query, int query_stride,
-            float scale, Element element, void* out)
-      : shape_(shape), batch_(batch), query_(query), query_stride_(query_stride), scale_(scale), element_(element),
-        out_(out), group_(shape.heads / shape.kv_heads),
+  Attention(const AttentionShape& shape, std::span<const AttentionRows> batch, const float* query,
+            int query_stride, float scale, Element element, void* out)
+      : shape_(shape),
+        batch_(batch),
+        query_(query),
+        query_stride_(query_stride),
+        scale_(scale),
+        element_(element),
+        out_(out),
+        group_(shape.heads / shape.kv_heads),
         attend_(has_bf16_dots(shape.kv, shape.head_dim) ? attend_partition_bf16_dots : attend_partition) {}
 
   void run() {
@@ -74,9 +82,8 @@ class Attention {
       static thread_local Scratch kept;
       states = kept.take(static_cast<std::size_t>(states_) * slot_floats());
     }
-    parallel_for(static_cast<int>(tasks_.size()), [&](int task, int) {
-      run_task(tasks_[static_cast<std::size_t>(task)], states);
-    });
+    parallel_for(static_cast<int>(tasks_.size()),
+                 [&](int task, int) { run_task(tasks_[static_cast<std::size_t>(task)], states); });
     if (split_) finish_split(states);
   }
 
@@ -85,16 +92,19 @@ class Attention {
     const AttentionRows& rows = batch_[static_cast<std::size_t>(task.sequence)];
     return rows.first_position + task.first_row + task.rows;  // that the task's last row sees
   }
-  int partitions(const Task& task) const { return (positions(task) + partition_positions - 1) / partition_positions; }
+  int partitions(const Task& task) const {
+    return (positions(task) + partition_positions - 1) / partition_positions;
+  }
   std::size_t slot_floats() const { return rounded(state_floats(tile_positions * group_, shape_.head_dim)); }
 
-  // Few tasks would leave threads idle (one row of one sequence is as many tasks as there are KV heads): their
-  // partitions then become tasks of their own.
+  // Few tasks would leave threads idle (one row of one sequence is as many tasks as there are KV heads):
+  // their partitions then become tasks of their own.
   void plan() {
     for (std::size_t s = 0; s < batch_.size(); ++s)
       for (int row = 0; row < batch_[s].rows; row += tile_positions)
         for (int head = 0; head < shape_.kv_heads; ++head)
-          tasks_.push_back({static_cast<int>(s), head, row, std::min(tile_positions, batch_[s].rows - row), -1, 0});
+          tasks_.push_back(
+              {static_cast<int>(s), head, row, std::min(tile_positions, batch_[s].rows - row), -1, 0});
     // The longest first, so that the last ones to finish are short.
     std::stable_sort(tasks_.begin(), tasks_.end(),
                      [&](const Task& a, const Task& b) { return positions(a) > positions(b); });
@@ -114,21 +124,28 @@ class Attention {
     static thread_local Scratch scratch;
     const AttentionRows& rows = batch_[static_cast<std::size_t>(task.sequence)];
     const int tile_rows = task.rows * group_;
-    const auto query_floats = rounded(static_cast<std::size_t>(tile_rows) * static_cast<std::size_t>(shape_.head_dim));
+    const auto query_floats =
+        rounded(static_cast<std::size_t>(tile_rows) * static_cast<std::size_t>(shape_.head_dim));
     const auto limit_floats = rounded(static_cast<std::size_t>(tile_rows));
-    float* memory = scratch.take(query_floats + limit_floats + rounded(attention_scratch(tile_rows, shape_.head_dim)) +
-                                 2 * slot_floats());
+    float* memory = scratch.take(query_floats + limit_floats +
+                                 rounded(attention_scratch(tile_rows, shape_.head_dim)) + 2 * slot_floats());
     float* query = memory;
     int* limits = reinterpret_cast<int*>(memory + query_floats);
     float* block = memory + query_floats + limit_floats;
     float* slots = block + rounded(attention_scratch(tile_rows, shape_.head_dim));
     copy_query(task, query, limits);
-    const QueryTile tile{query, limits, tile_rows, shape_.head_dim, shape_.kv,
-                         static_cast<std::size_t>(task.kv_head) * static_cast<std::size_t>(shape_.head_dim),
-                         static_cast<std::size_t>(shape_.kv_heads) * static_cast<std::size_t>(shape_.head_dim), rows.runs};
+    const QueryTile tile{
+        query,
+        limits,
+        tile_rows,
+        shape_.head_dim,
+        shape_.kv,
+        static_cast<std::size_t>(task.kv_head) * static_cast<std::size_t>(shape_.head_dim),
+        static_cast<std::size_t>(shape_.kv_heads) * static_cast<std::size_t>(shape_.head_dim),
+        rows.runs};
     if (task.partition >= 0) {
       attend_(tile, task.partition * partition_positions, block,
-                       state_at(states + static_cast<std::size_t>(task.state) * slot_floats(), tile_rows));
+              state_at(states + static_cast<std::size_t>(task.state) * slot_floats(), tile_rows));
       return;
     }
     const SoftmaxState part = state_at(slots, tile_rows), whole = state_at(slots + slot_floats(), tile_rows);
@@ -144,9 +161,11 @@ class Attention {
     const AttentionRows& rows = batch_[static_cast<std::size_t>(task.sequence)];
     for (int r = 0; r < task.rows; ++r)
       for (int g = 0; g < group_; ++g) {
-        const float* from = query_ +
-                            static_cast<std::size_t>(rows.first_row + task.first_row + r) * static_cast<std::size_t>(query_stride_) +
-                            static_cast<std::size_t>(task.kv_head * group_ + g) * static_cast<std::size_t>(shape_.head_dim);
+        const float* from =
+            query_ +
+            static_cast<std::size_t>(rows.first_row + task.first_row + r) *
+                static_cast<std::size_t>(query_stride_) +
+            static_cast<std::size_t>(task.kv_head * group_ + g) * static_cast<std::size_t>(shape_.head_dim);
         for (int c = 0; c < shape_.head_dim; ++c) *query++ = from[c] * scale_;
         *limits++ = rows.first_position + task.first_row + r + 1;
       }
@@ -160,7 +179,8 @@ class Attention {
       const int tile_rows = task.rows * group_;
       if (task.partition == 0) clear_state(whole, tile_rows, shape_.head_dim);
       merge_partition(tile_rows, shape_.head_dim,
-                      state_at(states + static_cast<std::size_t>(task.state) * slot_floats(), tile_rows), whole);
+                      state_at(states + static_cast<std::size_t>(task.state) * slot_floats(), tile_rows),
+                      whole);
       if (task.partition + 1 == partitions(task)) write(task, whole);
     }
   }
@@ -194,8 +214,8 @@ class Attention {
 
 }  // namespace
 
-void attention(const AttentionShape& shape, std::span<const AttentionRows> batch, const float* query, int query_stride,
-               float scale, Element element, void* out) {
+void attention(const AttentionShape& shape, std::span<const AttentionRows> batch, const float* query,
+               int query_stride, float scale, Element element, void* out) {
   LYNXKV_CHECK(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0 && shape.head_dim > 0);
   Attention(shape, batch, query, query_stride, scale, element, out).run();
 }

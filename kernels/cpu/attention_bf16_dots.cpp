@@ -1,5 +1,5 @@
-// Attention over bf16 KV with AVX-512 BF16 dot products of pairs: twice the rate of float32 multiply-adds, and a
-// KV block is turned without being widened.
+// Attention over bf16 KV with AVX-512 BF16 dot products of pairs: twice the rate of float32 multiply-adds,
+// and a KV block is turned without being widened.
 #include "kernels/cpu/attention_tile.hpp"
 #include "kernels/cpu/highway_targets.hpp"
 #include "kernels/runtime.hpp"
@@ -21,14 +21,14 @@ namespace lynxkv::kernels {
 namespace {
 
 constexpr int lanes = 16;
-constexpr int group_rows = 6;                                // query rows that share the loads of a block
-constexpr int position_vectors = block_positions / lanes;   // of one row's scores
+constexpr int group_rows = 6;                              // query rows that share the loads of a block
+constexpr int position_vectors = block_positions / lanes;  // of one row's scores
 constexpr int block_pairs = block_positions / 2;
 
 using Pair = std::uint32_t;  // two bf16, the first in the low half
 
-// A KV block as pairs: keys by pairs of channels [head_dim / 2][block_positions], values by pairs of positions
-// [block_pairs][head_dim].
+// A KV block as pairs: keys by pairs of channels [head_dim / 2][block_positions], values by pairs of
+// positions [block_pairs][head_dim].
 struct Block {
   const Pair* keys;
   const Pair* values;
@@ -36,9 +36,15 @@ struct Block {
   int head_dim;
 };
 
-__m512bh as_bf16(__m512i pairs) { return reinterpret_cast<__m512bh>(pairs); }
-__m512bh broadcast(const Pair* pair) { return as_bf16(_mm512_set1_epi32(static_cast<int>(*pair))); }
-__m512bh load_pairs(const Pair* pairs) { return as_bf16(_mm512_load_si512(pairs)); }
+__m512bh as_bf16(__m512i pairs) {
+  return reinterpret_cast<__m512bh>(pairs);
+}
+__m512bh broadcast(const Pair* pair) {
+  return as_bf16(_mm512_set1_epi32(static_cast<int>(*pair)));
+}
+__m512bh load_pairs(const Pair* pairs) {
+  return as_bf16(_mm512_load_si512(pairs));
+}
 
 // exp(x) for x <= 0, to about 1e-7 of it: 2^n times a polynomial in what is left of x log2(e).
 __m512 exp_of(__m512 x) {
@@ -82,19 +88,35 @@ void turn(__m512i (&v)[16]) {
   }
 }
 
-// Keys and values of [first, first + count). Positions behind repeat the last key (their scores are masked) and
-// have zero values up to the end of a pair.
-void read_block(const QueryTile& tile, int first, int count, Pair* keys, Pair* values) {
+// Where the rows of a block are.
+struct BlockRows {
+  const Bf16* keys[block_positions];
+  const Bf16* values[block_positions];
+  int count = 0;  // rows that there are; keys behind repeat the last one (their scores are masked)
+
+  void find(const QueryTile& tile, int first) {
+    count = std::min(block_positions, tile.limits[tile.rows - 1] - first);
+    find_rows(tile, first, count, keys, values);
+    for (int p = count; p < block_positions; ++p) keys[p] = keys[count - 1];
+  }
+  // A head's part of a row is a few cache lines of many: no hardware prefetcher guesses the next ones.
+  void prefetch(int head_dim) const {
+    for (int p = 0; p < count; ++p)
+      for (int c = 0; c < head_dim; c += 2 * lanes) {
+        _mm_prefetch(keys[p] + c, _MM_HINT_T0);
+        _mm_prefetch(values[p] + c, _MM_HINT_T0);
+      }
+  }
+};
+
+// Values behind `count` are zero up to the end of a pair.
+void read_block(const BlockRows& rows, int head_dim, Pair* keys, Pair* values) {
   alignas(64) static const Bf16 nothing[32] = {};
-  const Bf16* key_rows[block_positions];
-  const Bf16* value_rows[block_positions];
-  find_rows(tile, first, count, key_rows, value_rows);
-  for (int p = count; p < block_positions; ++p) key_rows[p] = key_rows[count - 1];
   for (int p = 0; p < block_positions; p += lanes)
-    for (int c = 0; c < tile.head_dim; c += 2 * lanes) {
+    for (int c = 0; c < head_dim; c += 2 * lanes) {
       __m512i words[16];
       LYNXKV_UNROLL
-      for (int i = 0; i < 16; ++i) words[i] = _mm512_loadu_si512(key_rows[p + i] + c);
+      for (int i = 0; i < 16; ++i) words[i] = _mm512_loadu_si512(rows.keys[p + i] + c);
       turn(words);
       LYNXKV_UNROLL
       for (int i = 0; i < 16; ++i) _mm512_store_si512(keys + (c / 2 + i) * block_positions + p, words[i]);
@@ -103,10 +125,10 @@ void read_block(const QueryTile& tile, int first, int count, Pair* keys, Pair* v
   alignas(64) std::uint16_t order[32];
   for (std::uint16_t i = 0; i < 32; ++i) order[i] = static_cast<std::uint16_t>(i / 2 + (i % 2) * 32);
   const __m512i low = _mm512_load_si512(order), high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  for (int p = 0; p < count; p += 2, values += tile.head_dim)
-    for (int c = 0; c < tile.head_dim; c += 2 * lanes) {
-      const __m512i even = _mm512_loadu_si512(value_rows[p] + c);
-      const __m512i odd = _mm512_loadu_si512(p + 1 < count ? value_rows[p + 1] + c : nothing);
+  for (int p = 0; p < rows.count; p += 2, values += head_dim)
+    for (int c = 0; c < head_dim; c += 2 * lanes) {
+      const __m512i even = _mm512_loadu_si512(rows.values[p] + c);
+      const __m512i odd = _mm512_loadu_si512(p + 1 < rows.count ? rows.values[p + 1] + c : nothing);
       _mm512_store_si512(values + c, _mm512_permutex2var_epi16(even, low, odd));
       _mm512_store_si512(values + c + lanes, _mm512_permutex2var_epi16(even, high, odd));
     }
@@ -117,14 +139,14 @@ template <int row_count>
 void score_rows(const Block& block, const Pair* query, float* scores) {
   __m512 sums[row_count][position_vectors];
   LYNXKV_UNROLL
-  for (int r = 0; r < row_count; ++r)
-    LYNXKV_UNROLL
-    for (int v = 0; v < position_vectors; ++v) sums[r][v] = _mm512_setzero_ps();
+  for (int r = 0; r < row_count; ++r) LYNXKV_UNROLL
+  for (int v = 0; v < position_vectors; ++v) sums[r][v] = _mm512_setzero_ps();
   const int pairs = block.head_dim / 2;
   for (int c = 0; c < pairs; ++c) {
     __m512bh key[position_vectors];
     LYNXKV_UNROLL
-    for (int v = 0; v < position_vectors; ++v) key[v] = load_pairs(block.keys + c * block_positions + v * lanes);
+    for (int v = 0; v < position_vectors; ++v)
+      key[v] = load_pairs(block.keys + c * block_positions + v * lanes);
     LYNXKV_UNROLL
     for (int r = 0; r < row_count; ++r) {
       const __m512bh q = broadcast(query + r * pairs + c);
@@ -133,19 +155,21 @@ void score_rows(const Block& block, const Pair* query, float* scores) {
     }
   }
   LYNXKV_UNROLL
-  for (int r = 0; r < row_count; ++r)
-    LYNXKV_UNROLL
-    for (int v = 0; v < position_vectors; ++v) _mm512_store_ps(scores + r * block_positions + v * lanes, sums[r][v]);
+  for (int r = 0; r < row_count; ++r) LYNXKV_UNROLL
+  for (int v = 0; v < position_vectors; ++v)
+    _mm512_store_ps(scores + r * block_positions + v * lanes, sums[r][v]);
 }
 
 // Turns one row's scores into bf16 weights exp(score - largest) and moves the row's state to the new largest.
 // `count`: positions of the block that the row may see; the others get weight 0.
-void softmax_row(float* scores, int count, int head_dim, Pair* weights, float& largest, float& sum, float* values) {
+void softmax_row(float* scores, int count, int head_dim, Pair* weights, float& largest, float& sum,
+                 float* values) {
   const std::uint64_t seen = count >= block_positions ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
   __m512 score[position_vectors];
   LYNXKV_UNROLL
   for (int v = 0; v < position_vectors; ++v)
-    score[v] = _mm512_mask_load_ps(_mm512_set1_ps(-1e30f), static_cast<__mmask16>(seen >> (v * lanes)), scores + v * lanes);
+    score[v] = _mm512_mask_load_ps(_mm512_set1_ps(-1e30f), static_cast<__mmask16>(seen >> (v * lanes)),
+                                   scores + v * lanes);
   const float before = largest;
   const __m512 most = _mm512_max_ps(_mm512_max_ps(score[0], score[1]), _mm512_max_ps(score[2], score[3]));
   largest = std::max(before, _mm512_reduce_max_ps(most));
@@ -168,7 +192,8 @@ void softmax_row(float* scores, int count, int head_dim, Pair* weights, float& l
   }
   const __m512 keep = exp_of(_mm512_set1_ps(before - largest));
   sum = sum * _mm512_cvtss_f32(keep) + _mm512_reduce_add_ps(total);
-  for (int c = 0; c < head_dim; c += lanes) _mm512_store_ps(values + c, _mm512_mul_ps(_mm512_load_ps(values + c), keep));
+  for (int c = 0; c < head_dim; c += lanes)
+    _mm512_store_ps(values + c, _mm512_mul_ps(_mm512_load_ps(values + c), keep));
 }
 
 // values[r][channel..] += weights[r][pair] . V[pair][channel..], pairs in ascending order.
@@ -176,9 +201,9 @@ template <int row_count, int vectors>
 void add_values(const Block& block, int channel, int pairs, const Pair* weights, float* values) {
   __m512 sums[row_count][vectors];
   LYNXKV_UNROLL
-  for (int r = 0; r < row_count; ++r)
-    LYNXKV_UNROLL
-    for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_load_ps(values + r * block.head_dim + channel + v * lanes);
+  for (int r = 0; r < row_count; ++r) LYNXKV_UNROLL
+  for (int v = 0; v < vectors; ++v)
+    sums[r][v] = _mm512_load_ps(values + r * block.head_dim + channel + v * lanes);
   const Pair* row = block.values + channel;
   for (int p = 0; p < pairs; ++p, row += block.head_dim) {
     __m512bh value[vectors];
@@ -192,13 +217,14 @@ void add_values(const Block& block, int channel, int pairs, const Pair* weights,
     }
   }
   LYNXKV_UNROLL
-  for (int r = 0; r < row_count; ++r)
-    LYNXKV_UNROLL
-    for (int v = 0; v < vectors; ++v) _mm512_store_ps(values + r * block.head_dim + channel + v * lanes, sums[r][v]);
+  for (int r = 0; r < row_count; ++r) LYNXKV_UNROLL
+  for (int v = 0; v < vectors; ++v)
+    _mm512_store_ps(values + r * block.head_dim + channel + v * lanes, sums[r][v]);
 }
 
 template <int row_count>
-void attend_rows(const QueryTile& tile, const Block& block, const Pair* query, int first_row, const SoftmaxState& state) {
+void attend_rows(const QueryTile& tile, const Block& block, const Pair* query, int first_row,
+                 const SoftmaxState& state) {
   alignas(64) float scores[row_count * block_positions];
   alignas(64) Pair weights[row_count * block_pairs];
   float* values = state.values + first_row * block.head_dim;
@@ -227,15 +253,23 @@ void attend_partition_bf16_dots(const QueryTile& tile, int first, float* scratch
   Pair* values = keys + tile.head_dim / 2 * block_positions;
   Pair* query = values + block_pairs * tile.head_dim;
   for (int i = 0; i < tile.rows * tile.head_dim; i += 2 * lanes)
-    _mm512_store_si512(query + i / 2, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(
-                                          _mm512_loadu_ps(tile.query + i + lanes), _mm512_loadu_ps(tile.query + i))));
+    _mm512_store_si512(query + i / 2,
+                       reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(tile.query + i + lanes),
+                                                                     _mm512_loadu_ps(tile.query + i))));
   int row = 0;
-  for (int begin = first; begin < last; begin += block_positions) {
+  BlockRows rows, next;
+  rows.find(tile, first);
+  for (int begin = first; begin < last; begin += block_positions, rows = next) {
     while (tile.limits[row] <= begin) ++row;
-    read_block(tile, begin, std::min(block_positions, tile.limits[tile.rows - 1] - begin), keys, values);
+    if (begin + block_positions < last) {
+      next.find(tile, begin + block_positions);
+      next.prefetch(tile.head_dim);
+    }
+    read_block(rows, tile.head_dim, keys, values);
     const Block block{keys, values, begin, tile.head_dim};
     int r = row;
-    for (; r + group_rows <= tile.rows; r += group_rows) attend_rows<group_rows>(tile, block, query, r, state);
+    for (; r + group_rows <= tile.rows; r += group_rows)
+      attend_rows<group_rows>(tile, block, query, r, state);
     for (; r + 3 <= tile.rows; r += 3) attend_rows<3>(tile, block, query, r, state);
     for (; r < tile.rows; ++r) attend_rows<1>(tile, block, query, r, state);
   }
@@ -253,6 +287,8 @@ namespace lynxkv::kernels {
 void attend_partition_bf16_dots(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state) {
   attend_partition(tile, first, scratch, state);
 }
-bool has_bf16_dots(Element, int) noexcept { return false; }
+bool has_bf16_dots(Element, int) noexcept {
+  return false;
+}
 }  // namespace lynxkv::kernels
 #endif

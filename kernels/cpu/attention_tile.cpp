@@ -23,7 +23,8 @@ using Floats = hn::ScalableTag<float>;
 constexpr int group_rows = 6;
 constexpr int group_vectors = HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 ? 4 : 2;
 
-// A KV block as floats: keys by channel [head_dim][block_positions], values by position [block_positions][padded].
+// A KV block as floats: keys by channel [head_dim][block_positions], values by position
+// [block_positions][padded].
 struct Block {
   const float* keys;
   const float* values;
@@ -40,9 +41,8 @@ HWY_INLINE void score_rows(const Block& block, const float* query, float* scores
   for (int position = 0; position < block_positions; position += group_vectors * lanes) {
     hn::Vec<Floats> sums[row_count][group_vectors];
     LYNXKV_UNROLL
-    for (int r = 0; r < row_count; ++r)
-      LYNXKV_UNROLL
-      for (int v = 0; v < group_vectors; ++v) sums[r][v] = hn::Zero(d);
+    for (int r = 0; r < row_count; ++r) LYNXKV_UNROLL
+    for (int v = 0; v < group_vectors; ++v) sums[r][v] = hn::Zero(d);
     const float* keys = block.keys + position;
     for (int c = 0; c < block.head_dim; ++c, keys += block_positions) {
       hn::Vec<Floats> key[group_vectors];
@@ -56,10 +56,9 @@ HWY_INLINE void score_rows(const Block& block, const float* query, float* scores
       }
     }
     LYNXKV_UNROLL
-    for (int r = 0; r < row_count; ++r)
-      LYNXKV_UNROLL
-      for (int v = 0; v < group_vectors; ++v)
-        hn::Store(sums[r][v], d, scores + r * block_positions + position + v * lanes);
+    for (int r = 0; r < row_count; ++r) LYNXKV_UNROLL
+    for (int v = 0; v < group_vectors; ++v)
+      hn::Store(sums[r][v], d, scores + r * block_positions + position + v * lanes);
   }
 }
 
@@ -93,9 +92,8 @@ HWY_INLINE void add_values(const Block& block, int channel, int count, const flo
   const int lanes = static_cast<int>(hn::Lanes(d));
   hn::Vec<Floats> sums[row_count][vectors];
   LYNXKV_UNROLL
-  for (int r = 0; r < row_count; ++r)
-    LYNXKV_UNROLL
-    for (int v = 0; v < vectors; ++v) sums[r][v] = hn::Load(d, values + r * block.padded + channel + v * lanes);
+  for (int r = 0; r < row_count; ++r) LYNXKV_UNROLL
+  for (int v = 0; v < vectors; ++v) sums[r][v] = hn::Load(d, values + r * block.padded + channel + v * lanes);
   const float* row = block.values + channel;
   for (int p = 0; p < count; ++p, row += block.padded) {
     hn::Vec<Floats> value[vectors];
@@ -109,27 +107,29 @@ HWY_INLINE void add_values(const Block& block, int channel, int count, const flo
     }
   }
   LYNXKV_UNROLL
-  for (int r = 0; r < row_count; ++r)
-    LYNXKV_UNROLL
-    for (int v = 0; v < vectors; ++v) hn::Store(sums[r][v], d, values + r * block.padded + channel + v * lanes);
+  for (int r = 0; r < row_count; ++r) LYNXKV_UNROLL
+  for (int v = 0; v < vectors; ++v) hn::Store(sums[r][v], d, values + r * block.padded + channel + v * lanes);
 }
 
 template <int row_count>
-HWY_INLINE void attend_rows(const QueryTile& tile, const Block& block, int first_row, const SoftmaxState& state) {
+HWY_INLINE void attend_rows(const QueryTile& tile, const Block& block, int first_row,
+                            const SoftmaxState& state) {
   const int lanes = static_cast<int>(hn::Lanes(Floats()));
   HWY_ALIGN float scores[row_count * block_positions];
   float* values = state.values + first_row * block.padded;
   score_rows<row_count>(block, tile.query + first_row * tile.head_dim, scores);
   LYNXKV_UNROLL
   for (int r = 0; r < row_count; ++r)
-    softmax_row(scores + r * block_positions, std::min(block_positions, tile.limits[first_row + r] - block.first),
-                block.padded, state.largest[first_row + r], state.sum[first_row + r], values + r * block.padded);
+    softmax_row(scores + r * block_positions,
+                std::min(block_positions, tile.limits[first_row + r] - block.first), block.padded,
+                state.largest[first_row + r], state.sum[first_row + r], values + r * block.padded);
   // Rows of the group that see less have weight 0 behind their limit.
   const int count = std::min(block_positions, tile.limits[first_row + row_count - 1] - block.first);
   int channel = 0;
   for (; channel + group_vectors * lanes <= block.padded; channel += group_vectors * lanes)
     add_values<row_count, group_vectors>(block, channel, count, scores, values);
-  for (; channel < block.padded; channel += lanes) add_values<row_count, 1>(block, channel, count, scores, values);
+  for (; channel < block.padded; channel += lanes)
+    add_values<row_count, 1>(block, channel, count, scores, values);
 }
 
 void attend(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state) {
@@ -205,7 +205,8 @@ std::size_t attention_scratch(int rows, int head_dim) {
 void clear_state(const SoftmaxState& state, int rows, int head_dim) {
   std::fill_n(state.largest, rows, -std::numeric_limits<float>::infinity());
   std::fill_n(state.sum, rows, 0.0f);
-  std::fill_n(state.values, static_cast<std::size_t>(rows) * static_cast<std::size_t>(padded_channels(head_dim)), 0.0f);
+  std::fill_n(state.values,
+              static_cast<std::size_t>(rows) * static_cast<std::size_t>(padded_channels(head_dim)), 0.0f);
 }
 void attend_partition(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state) {
   HWY_DYNAMIC_DISPATCH(attend)(tile, first, scratch, state);

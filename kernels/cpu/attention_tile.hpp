@@ -13,7 +13,9 @@ inline constexpr int block_positions = 64;       // scores of one row that are h
 inline constexpr int partition_positions = 512;  // a whole number of blocks
 
 // Channels of a head, rounded up so that whole vectors fit; the surplus is zero.
-constexpr int padded_channels(int head_dim) { return (head_dim + 15) / 16 * 16; }
+constexpr int padded_channels(int head_dim) {
+  return (head_dim + 15) / 16 * 16;
+}
 
 // Softmax in progress for `rows` query rows.
 struct SoftmaxState {
@@ -29,8 +31,8 @@ struct QueryTile {
   int rows;
   int head_dim;
   Element kv;
-  std::size_t kv_offset;      // elements from the start of a KV row to this head
-  std::size_t kv_row;         // elements from one KV row to the next
+  std::size_t kv_offset;  // elements from the start of a KV row to this head
+  std::size_t kv_row;     // elements from one KV row to the next
   std::span<const KvRun> runs;
 };
 
@@ -41,8 +43,8 @@ std::size_t attention_scratch(int rows, int head_dim);
 // limit is at or below `first` are left as having seen nothing: largest -inf, sum 0.
 void attend_partition(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state);
 
-// The same with bf16 dot products, Q and the softmax weights rounded to bf16: for CPUs with AVX-512 BF16, bf16 KV
-// and heads of whole vectors.
+// The same with bf16 dot products, Q and the softmax weights rounded to bf16: for CPUs with AVX-512 BF16,
+// bf16 KV and heads of whole vectors.
 bool has_bf16_dots(Element kv, int head_dim) noexcept;
 void attend_partition_bf16_dots(const QueryTile& tile, int first, float* scratch, const SoftmaxState& state);
 
@@ -61,7 +63,8 @@ void find_rows(const QueryTile& tile, int first, int count, const Stored** keys,
   std::size_t run = 0;
   for (int p = 0; p < count; ++p) {
     while (tile.runs[run].first_position + tile.runs[run].tokens <= first + p) ++run;
-    const auto row = static_cast<std::size_t>(first + p - tile.runs[run].first_position) * tile.kv_row + tile.kv_offset;
+    const auto row =
+        static_cast<std::size_t>(first + p - tile.runs[run].first_position) * tile.kv_row + tile.kv_offset;
     keys[p] = static_cast<const Stored*>(tile.runs[run].keys) + row;
     values[p] = static_cast<const Stored*>(tile.runs[run].values) + row;
   }

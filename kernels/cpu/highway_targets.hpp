@@ -1,7 +1,7 @@
-// Which CPU generations the Highway kernels are built for: AVX2 and AVX-512 (and each architecture's baseline);
-// those between gain nothing here and cost build time. Included before hwy/foreach_target.h.
-// LYNXKV_UNROLL goes before a short loop of fixed length over an array of vectors: only where it is unrolled does
-// the array live in registers.
+// Which CPU generations the Highway kernels are built for: AVX2 and AVX-512 (and each architecture's
+// baseline); those between gain nothing here and cost build time. Included before hwy/foreach_target.h.
+// LYNXKV_UNROLL goes before a short loop of fixed length over an array of vectors: only where it is unrolled
+// does the array live in registers.
 #pragma once
 
 #if defined(__clang__)

@@ -31,20 +31,22 @@ HWY_INLINE void turn(D d, V& a, V& b, V& c, V& e) {
 }
 #endif
 
-// Four positions' keys, all channels: out [head_dim][block_positions]. A word holds two bf16 channels, the even
-// one in its low half.
+// Four positions' keys, all channels: out [head_dim][block_positions]. A word holds two bf16 channels, the
+// even one in its low half.
 HWY_INLINE void turn_keys(const Bf16* const* rows, int head_dim, float* out) {
   int c = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::FixedTag<std::uint32_t, 4> d;
   const hn::FixedTag<float, 4> df;
   for (; c + 8 <= head_dim; c += 8) {
-    auto word = [&](int row) HWY_ATTR { return hn::LoadU(d, reinterpret_cast<const std::uint32_t*>(rows[row] + c)); };
+    auto word = [&](int row)
+                    HWY_ATTR { return hn::LoadU(d, reinterpret_cast<const std::uint32_t*>(rows[row] + c)); };
     auto v0 = word(0), v1 = word(1), v2 = word(2), v3 = word(3);
     turn(d, v0, v1, v2, v3);
     const auto put = [&](hn::Vec<decltype(d)> pair, int channel) HWY_ATTR {
       hn::Store(hn::BitCast(df, hn::ShiftLeft<16>(pair)), df, out + channel * block_positions);
-      hn::Store(hn::BitCast(df, hn::And(pair, hn::Set(d, 0xffff0000u))), df, out + (channel + 1) * block_positions);
+      hn::Store(hn::BitCast(df, hn::And(pair, hn::Set(d, 0xffff0000u))), df,
+                out + (channel + 1) * block_positions);
     };
     put(v0, c), put(v1, c + 2), put(v2, c + 4), put(v3, c + 6);
   }
@@ -71,7 +73,8 @@ HWY_INLINE void turn_keys(const float* const* rows, int head_dim, float* out) {
 
 // keys [head_dim][block_positions]: finite behind `count`   values [count][padded]: zero behind head_dim
 template <class Stored>
-HWY_INLINE void read_block(const QueryTile& tile, int first, int count, int padded, float* keys, float* values) {
+HWY_INLINE void read_block(const QueryTile& tile, int first, int count, int padded, float* keys,
+                           float* values) {
   const Stored* key_rows[block_positions];
   const Stored* value_rows[block_positions];
   find_rows(tile, first, count, key_rows, value_rows);
@@ -83,7 +86,8 @@ HWY_INLINE void read_block(const QueryTile& tile, int first, int count, int padd
     std::fill_n(keys + c * block_positions + p, block_positions - p, 0.0f);
   for (p = 0; p < count; ++p) {
     float* out = values + p * padded;
-    for_lanes(tile.head_dim, [&](auto d, int i) HWY_ATTR { hn::StoreU(load(d, value_rows[p] + i), d, out + i); });
+    for_lanes(tile.head_dim,
+              [&](auto d, int i) HWY_ATTR { hn::StoreU(load(d, value_rows[p] + i), d, out + i); });
     std::fill_n(out + tile.head_dim, padded - tile.head_dim, 0.0f);
   }
 }

@@ -22,7 +22,8 @@ int padded_rows(int rows) noexcept {
   return whole + std::max(matmul_height(rest), (rest + amx_tile_rows - 1) / amx_tile_rows * amx_tile_rows);
 }
 
-Matmul::Matmul(int outputs, int inputs, Element element) : outputs_(outputs), inputs_(inputs), element_(element) {
+Matmul::Matmul(int outputs, int inputs, Element element)
+    : outputs_(outputs), inputs_(inputs), element_(element) {
   LYNXKV_CHECK(outputs > 0 && inputs > 0);
   ensure_runtime();
   const Isa isa = runtime_isa();
@@ -35,7 +36,9 @@ Matmul::~Matmul() = default;
 Matmul::Matmul(Matmul&&) noexcept = default;
 Matmul& Matmul::operator=(Matmul&&) noexcept = default;
 
-std::size_t Matmul::weight_bytes() const noexcept { return body_->weight_bytes(); }
+std::size_t Matmul::weight_bytes() const noexcept {
+  return body_->weight_bytes();
+}
 
 void Matmul::pack_rows(int first_output, int count, const float* weights) {
   LYNXKV_CHECK(first_output >= 0 && count >= 0 && count <= outputs_ - first_output);

@@ -23,8 +23,8 @@ class MatmulBody {
 };
 
 // Heights that kernels are built for: few, so that they are built once, and close, so that little is wasted.
-inline constexpr std::array matmul_heights = {1,  2,  3,  4,  5,  6,  7,  8,  10,  12,  14,  16,  20,  24,
-                                              28, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256};
+inline constexpr std::array matmul_heights = {1,  2,  3,  4,  5,  6,  7,  8,  10,  12,  14,  16,  20,  24, 28,
+                                              32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256};
 // AMX kernels change their sums with the height: they run in tiles of this many rows, always.
 inline constexpr int amx_tile_rows = 32;
 

@@ -27,7 +27,8 @@ const dnnl::engine& cpu_engine() {
 }
 
 [[noreturn]] void fail(const char* what, const dnnl::error& error) {
-  throw Error(ErrorCode::usage, "oneDNN", std::string(what) + ": " + error.what() + "; choose a lower engine.isa");
+  throw Error(ErrorCode::usage, "oneDNN",
+              std::string(what) + ": " + error.what() + "; choose a lower engine.isa");
 }
 
 // The blocked layout of packed weights, seen as the public description gives it.
@@ -68,7 +69,8 @@ class Shape {
     const memory::desc any({inputs, outputs}, type(), memory::format_tag::any);
     packed_ = describe(matmul_heights.back(), any, false).weights_desc();
 #if DNNL_VERSION_MAJOR >= 3
-    const auto sizes = packed_.get_inner_blks(), dims = packed_.get_inner_idxs(), strides = packed_.get_strides();
+    const auto sizes = packed_.get_inner_blks(), dims = packed_.get_inner_idxs(),
+               strides = packed_.get_strides();
     LYNXKV_CHECK(packed_.get_format_kind() == memory::format_kind::blocked);
     const Blocking blocking{packed_.get_inner_nblks(), sizes.data(), dims.data(), strides.data()};
 #else
@@ -80,7 +82,9 @@ class Shape {
     for (int o = 0; o < outputs; ++o) output_offset_.push_back(offset_along(blocking, 1, o));
   }
 
-  const memory::desc& packed() const { return packed_; }
+  const memory::desc& packed() const {
+    return packed_;
+  }
   memory::dim offset(int output, int input) const {
     return output_offset_[static_cast<std::size_t>(output)] + input_offset_[static_cast<std::size_t>(input)];
   }
@@ -90,8 +94,10 @@ class Shape {
     auto found = kernels_.find(key);
     if (found == kernels_.end()) {
       const auto primitive = describe(height, packed_, add);
-      found = kernels_.emplace(key, Kernel{dnnl::matmul(primitive), memory(x_desc(height), cpu_engine(), nullptr),
-                                           memory(y_desc(height), cpu_engine(), nullptr)}).first;
+      found = kernels_
+                  .emplace(key, Kernel{dnnl::matmul(primitive), memory(x_desc(height), cpu_engine(), nullptr),
+                                       memory(y_desc(height), cpu_engine(), nullptr)})
+                  .first;
     }
     return found->second;
   }
@@ -100,8 +106,12 @@ class Shape {
   memory::data_type type() const {
     return element_ == Element::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
   }
-  memory::desc x_desc(int rows) const { return {{rows, inputs_}, type(), memory::format_tag::ab}; }
-  memory::desc y_desc(int rows) const { return {{rows, outputs_}, memory::data_type::f32, memory::format_tag::ab}; }
+  memory::desc x_desc(int rows) const {
+    return {{rows, inputs_}, type(), memory::format_tag::ab};
+  }
+  memory::desc y_desc(int rows) const {
+    return {{rows, outputs_}, memory::data_type::f32, memory::format_tag::ab};
+  }
 
   dnnl::matmul::primitive_desc describe(int rows, const memory::desc& weights, bool add) const {
     dnnl::primitive_attr attributes;
@@ -177,10 +187,12 @@ class OneDnnMatmul final : public MatmulBody {
       static thread_local dnnl::stream stream(cpu_engine());
       for (int done = 0; done < rows; done += step) {
         const auto row = static_cast<std::size_t>(done);
-        const auto* in = static_cast<const std::byte*>(x) + row * static_cast<std::size_t>(inputs_) * bytes_of(element_);
+        const auto* in =
+            static_cast<const std::byte*>(x) + row * static_cast<std::size_t>(inputs_) * bytes_of(element_);
         kernel.x.set_data_handle(const_cast<std::byte*>(in));
         kernel.y.set_data_handle(y + row * static_cast<std::size_t>(outputs_));
-        kernel.primitive.execute(stream, {{DNNL_ARG_SRC, kernel.x}, {DNNL_ARG_WEIGHTS, weights_}, {DNNL_ARG_DST, kernel.y}});
+        kernel.primitive.execute(
+            stream, {{DNNL_ARG_SRC, kernel.x}, {DNNL_ARG_WEIGHTS, weights_}, {DNNL_ARG_DST, kernel.y}});
       }
       stream.wait();
     } catch (const dnnl::error& error) {
@@ -195,7 +207,8 @@ class OneDnnMatmul final : public MatmulBody {
     for (int row = 0; row < count; ++row)
       for (int input = 0; input < inputs_; ++input)
         data[shape_->offset(first_output + row, input)] =
-            round(weights[static_cast<std::size_t>(row) * static_cast<std::size_t>(inputs_) + static_cast<std::size_t>(input)]);
+            round(weights[static_cast<std::size_t>(row) * static_cast<std::size_t>(inputs_) +
+                          static_cast<std::size_t>(input)]);
   }
 
   int outputs_;

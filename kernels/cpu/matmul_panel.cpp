@@ -42,7 +42,8 @@ HWY_INLINE void multiply_tile(const PanelRows& rows, int first_row, int column, 
     HWY_ALIGN float sums[2 * hn::MaxLanes(d)];
     hn::Store(low[r], d, sums);
     hn::Store(high[r], d, sums + lanes);
-    float* y = rows.y + static_cast<std::size_t>(first_row + r) * static_cast<std::size_t>(rows.y_stride) + column;
+    float* y =
+        rows.y + static_cast<std::size_t>(first_row + r) * static_cast<std::size_t>(rows.y_stride) + column;
     const int count = rows.columns - column < 2 * lanes ? rows.columns - column : 2 * lanes;
     for (int c = 0; c < count; ++c) y[c] = rows.add ? y[c] + sums[c] : sums[c];
   }
@@ -60,8 +61,12 @@ HWY_INLINE void multiply(const PanelRows& rows, const Stored* panel) {
   }
 }
 
-void multiply_bf16(const PanelRows& rows, const Bf16* panel) { multiply(rows, panel); }
-void multiply_f32(const PanelRows& rows, const float* panel) { multiply(rows, panel); }
+void multiply_bf16(const PanelRows& rows, const Bf16* panel) {
+  multiply(rows, panel);
+}
+void multiply_f32(const PanelRows& rows, const float* panel) {
+  multiply(rows, panel);
+}
 
 }  // namespace lynxkv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -72,8 +77,12 @@ namespace lynxkv::kernels {
 HWY_EXPORT(multiply_bf16);
 HWY_EXPORT(multiply_f32);
 
-void multiply_panel(const PanelRows& rows, const Bf16* panel) { HWY_DYNAMIC_DISPATCH(multiply_bf16)(rows, panel); }
-void multiply_panel(const PanelRows& rows, const float* panel) { HWY_DYNAMIC_DISPATCH(multiply_f32)(rows, panel); }
+void multiply_panel(const PanelRows& rows, const Bf16* panel) {
+  HWY_DYNAMIC_DISPATCH(multiply_bf16)(rows, panel);
+}
+void multiply_panel(const PanelRows& rows, const float* panel) {
+  HWY_DYNAMIC_DISPATCH(multiply_f32)(rows, panel);
+}
 
 }  // namespace lynxkv::kernels
 #endif

@@ -16,7 +16,7 @@ struct PanelRows {
   int rows;
   int inputs;
   int y_stride;
-  int columns;     // 1 .. panel_columns: the last panel may be narrower
+  int columns;  // 1 .. panel_columns: the last panel may be narrower
   bool add;
 };
 

@@ -13,11 +13,19 @@ namespace {
 template <class Stored>
 Stored stored(float value);
 template <>
-Bf16 stored<Bf16>(float value) { return to_bf16(value); }
+Bf16 stored<Bf16>(float value) {
+  return to_bf16(value);
+}
 template <>
-float stored<float>(float value) { return value; }
-float widened(Bf16 value) { return to_float(value); }
-float widened(float value) { return value; }
+float stored<float>(float value) {
+  return value;
+}
+float widened(Bf16 value) {
+  return to_float(value);
+}
+float widened(float value) {
+  return value;
+}
 
 template <class Stored>
 class PanelMatmul final : public MatmulBody {
@@ -34,7 +42,8 @@ class PanelMatmul final : public MatmulBody {
     for (int row = 0; row < count; ++row)
       for (int input = 0; input < inputs_; ++input)
         weights_[at(first_output + row, input)] =
-            stored<Stored>(weights[static_cast<std::size_t>(row) * static_cast<std::size_t>(inputs_) + static_cast<std::size_t>(input)]);
+            stored<Stored>(weights[static_cast<std::size_t>(row) * static_cast<std::size_t>(inputs_) +
+                                   static_cast<std::size_t>(input)]);
   }
 
   void unpack_row(int output, float* out) const override {
@@ -55,8 +64,9 @@ class PanelMatmul final : public MatmulBody {
     }
     parallel_for(panels_, [&](int panel, int) {
       const int column = panel * panel_columns;
-      multiply_panel({x32, y + column, rows, inputs_, outputs_, std::min(panel_columns, outputs_ - column), add},
-                     weights_.data() + static_cast<std::size_t>(panel) * panel_size());
+      multiply_panel(
+          {x32, y + column, rows, inputs_, outputs_, std::min(panel_columns, outputs_ - column), add},
+          weights_.data() + static_cast<std::size_t>(panel) * panel_size());
     });
   }
 

@@ -18,11 +18,12 @@ void parallel_for(int tasks, TaskBody body) {
   // One index a worker; the tasks themselves come from a counter, so that uneven ones balance.
   std::atomic<int> next{0};
   leave_home_thread();  // a parallel_for inside the body runs in place
-  Kokkos::parallel_for("lynxkv", Kokkos::RangePolicy<>(0, workers, Kokkos::ChunkSize(1)), [&](const int worker) {
-    for (int task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
-         task = next.fetch_add(1, std::memory_order_relaxed))
-      body(task, worker);
-  });
+  Kokkos::parallel_for("lynxkv", Kokkos::RangePolicy<>(0, workers, Kokkos::ChunkSize(1)),
+                       [&](const int worker) {
+                         for (int task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
+                              task = next.fetch_add(1, std::memory_order_relaxed))
+                           body(task, worker);
+                       });
   Kokkos::fence();
   return_to_home_thread();
 }

@@ -57,8 +57,12 @@ void rms_norm_bf16(int columns, const float* x, const float* weight, float epsil
 void rms_norm_f32(int columns, const float* x, const float* weight, float epsilon, float* out) {
   rms_norm_any(columns, x, weight, epsilon, out);
 }
-void swiglu_bf16(int columns, const float* gate, const float* up, Bf16* out) { swiglu_any(columns, gate, up, out); }
-void swiglu_f32(int columns, const float* gate, const float* up, float* out) { swiglu_any(columns, gate, up, out); }
+void swiglu_bf16(int columns, const float* gate, const float* up, Bf16* out) {
+  swiglu_any(columns, gate, up, out);
+}
+void swiglu_f32(int columns, const float* gate, const float* up, float* out) {
+  swiglu_any(columns, gate, up, out);
+}
 
 void rope_halves(float* head, int half, const float* cosines, const float* sines) {
   for_lanes(half, [=](auto d, int i) HWY_ATTR {
@@ -112,11 +116,15 @@ void rms_norm_row(int columns, const float* x, const float* weight, float epsilo
 void rms_norm_row(int columns, const float* x, const float* weight, float epsilon, float* out) {
   HWY_DYNAMIC_DISPATCH(rms_norm_f32)(columns, x, weight, epsilon, out);
 }
-int argmax(int count, const float* x) { return HWY_DYNAMIC_DISPATCH(first_largest)(count, x); }
+int argmax(int count, const float* x) {
+  return HWY_DYNAMIC_DISPATCH(first_largest)(count, x);
+}
 void rope_head(float* head, int half, const float* cosines, const float* sines) {
   HWY_DYNAMIC_DISPATCH(rope_halves)(head, half, cosines, sines);
 }
-void store_row(int columns, const float* x, Bf16* out) { HWY_DYNAMIC_DISPATCH(store_bf16)(columns, x, out); }
+void store_row(int columns, const float* x, Bf16* out) {
+  HWY_DYNAMIC_DISPATCH(store_bf16)(columns, x, out);
+}
 void swiglu_row(int columns, const float* gate, const float* up, Bf16* out) {
   HWY_DYNAMIC_DISPATCH(swiglu_bf16)(columns, gate, up, out);
 }

@@ -25,7 +25,8 @@ void for_rows(int rows, Body&& body) {
 
 }  // namespace
 
-void rms_norm(int rows, int columns, const float* x, const float* weight, float epsilon, Element element, void* out) {
+void rms_norm(int rows, int columns, const float* x, const float* weight, float epsilon, Element element,
+              void* out) {
   const auto width = static_cast<std::size_t>(columns);
   for_rows(rows, [&](std::size_t row) {
     if (element == Element::bf16) {
@@ -48,7 +49,8 @@ void swiglu(int rows, int columns, const float* gate_up, Element element, void* 
   });
 }
 
-void rope_angles(std::span<const int> positions, std::span<const float> frequencies, float* cosines, float* sines) {
+void rope_angles(std::span<const int> positions, std::span<const float> frequencies, float* cosines,
+                 float* sines) {
   for_rows(static_cast<int>(positions.size()), [&](std::size_t row) {
     for (std::size_t i = 0; i < frequencies.size(); ++i) {
       const double angle = static_cast<float>(positions[row]) * frequencies[i];

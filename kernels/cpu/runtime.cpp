@@ -90,10 +90,14 @@ Isa best_isa() noexcept {
 
 std::string_view name_of(Isa isa) noexcept {
   switch (isa) {
-    case Isa::amx: return "amx";
-    case Isa::avx512_bf16: return "avx512_bf16";
-    case Isa::avx512: return "avx512";
-    case Isa::avx2: return "avx2";
+    case Isa::amx:
+      return "amx";
+    case Isa::avx512_bf16:
+      return "avx512_bf16";
+    case Isa::avx512:
+      return "avx512";
+    case Isa::avx2:
+      return "avx2";
   }
   return "?";
 }
@@ -128,11 +132,21 @@ void ensure_runtime() {
   start_runtime(1, best_isa());
 }
 
-int runtime_threads() noexcept { return runtime.threads; }
-Isa runtime_isa() noexcept { return runtime.isa; }
+int runtime_threads() noexcept {
+  return runtime.threads;
+}
+Isa runtime_isa() noexcept {
+  return runtime.isa;
+}
 
-bool on_home_thread() noexcept { return home; }
-void leave_home_thread() noexcept { home = false; }
-void return_to_home_thread() noexcept { home = true; }
+bool on_home_thread() noexcept {
+  return home;
+}
+void leave_home_thread() noexcept {
+  home = false;
+}
+void return_to_home_thread() noexcept {
+  home = true;
+}
 
 }  // namespace lynxkv::kernels

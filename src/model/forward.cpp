@@ -57,19 +57,24 @@ struct Forward::State {
   std::vector<float> frequencies;  // [rotary_dim / 2]
   ForwardWeights weights;
 
-  Floats x;               // [rows][hidden]: the residual stream
-  Inputs normed;          // [rows][hidden]
+  Floats x;                // [rows][hidden]: the residual stream
+  Inputs normed;           // [rows][hidden]
   Floats query_key_value;  // [rows][(heads + 2 kv_heads) * head_dim]
-  Floats cosines, sines;  // [rows][rotary_dim / 2]
-  Inputs attended;        // [rows][heads * head_dim]
-  Floats gate_up;         // [rows][2 * intermediate]
-  Inputs gated;           // [rows][intermediate]
-  Floats last;            // [logit rows][hidden]
-  Floats logits;          // [logit rows][vocab]
+  Floats cosines, sines;   // [rows][rotary_dim / 2]
+  Inputs attended;         // [rows][heads * head_dim]
+  Floats gate_up;          // [rows][2 * intermediate]
+  Inputs gated;            // [rows][intermediate]
+  Floats last;             // [logit rows][hidden]
+  Floats logits;           // [logit rows][vocab]
 
   State(const ModelFile& file, const ForwardOptions& wanted)
-      : config(file.config), options(wanted), element(wanted.precision == Precision::bf16 ? Element::bf16 : Element::f32),
-        frequencies(rope_frequencies(file.config.rope)), normed{element, {}}, attended{element, {}}, gated{element, {}} {}
+      : config(file.config),
+        options(wanted),
+        element(wanted.precision == Precision::bf16 ? Element::bf16 : Element::f32),
+        frequencies(rope_frequencies(file.config.rope)),
+        normed{element, {}},
+        attended{element, {}},
+        gated{element, {}} {}
 
   int query_columns() const { return config.heads * config.head_dim; }
   int kv_columns() const { return config.kv_heads * config.head_dim; }
@@ -112,13 +117,16 @@ void Forward::State::attention_block(ForwardBatch& batch, int layer, const Layer
   float* key = query + query_columns();
   float* value = key + kv_columns();
 
-  kernels::rms_norm(rows, config.hidden, x.data(), w.attention_norm.data(), config.rms_epsilon, element, normed.data());
+  kernels::rms_norm(rows, config.hidden, x.data(), w.attention_norm.data(), config.rms_epsilon, element,
+                    normed.data());
   w.query_key_value.run(rows, normed.data(), query);
   // Q and K heads lie side by side, so one call turns both.
   kernels::rope(rows, query, stride, config.heads + config.kv_heads, config.head_dim, config.rope.rotary_dim,
                 cosines.data(), sines.data());
-  kernels::store_rows(rows, key, stride, kv_columns(), element, batch.new_rows(layer, page::Kind::key).data());
-  kernels::store_rows(rows, value, stride, kv_columns(), element, batch.new_rows(layer, page::Kind::value).data());
+  kernels::store_rows(rows, key, stride, kv_columns(), element,
+                      batch.new_rows(layer, page::Kind::key).data());
+  kernels::store_rows(rows, value, stride, kv_columns(), element,
+                      batch.new_rows(layer, page::Kind::value).data());
   if (after_layer) after_layer(layer);
 
   const kernels::AttentionShape shape{config.heads, config.kv_heads, config.head_dim, element};
@@ -129,7 +137,8 @@ void Forward::State::attention_block(ForwardBatch& batch, int layer, const Layer
 
 void Forward::State::mlp_block(int rows, int layer) {
   const LayerWeights& w = weights.layers[static_cast<std::size_t>(layer)];
-  kernels::rms_norm(rows, config.hidden, x.data(), w.mlp_norm.data(), config.rms_epsilon, element, normed.data());
+  kernels::rms_norm(rows, config.hidden, x.data(), w.mlp_norm.data(), config.rms_epsilon, element,
+                    normed.data());
   w.gate_up.run(rows, normed.data(), gate_up.data());
   kernels::swiglu(rows, config.intermediate, gate_up.data(), element, gated.data());
   w.down.run(rows, gated.data(), x.data(), true);
@@ -140,11 +149,13 @@ void Forward::State::head(std::span<const int> rows) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     std::copy_n(x.data() + static_cast<std::size_t>(rows[i]) * hidden, hidden, last.data() + i * hidden);
   const int count = static_cast<int>(rows.size());
-  kernels::rms_norm(count, config.hidden, last.data(), weights.final_norm.data(), config.rms_epsilon, element, normed.data());
+  kernels::rms_norm(count, config.hidden, last.data(), weights.final_norm.data(), config.rms_epsilon, element,
+                    normed.data());
   weights.lm_head->run(count, normed.data(), logits.data());
 }
 
-Forward::Forward(const ModelFile& file, const ForwardOptions& options, const std::function<void(double)>& progress)
+Forward::Forward(const ModelFile& file, const ForwardOptions& options,
+                 const std::function<void(double)>& progress)
     : state_(std::make_unique<State>(file, options)) {
   kernels::start_runtime(options.threads, options.isa);
   state_->weights = load_weights(file, state_->element, progress);
@@ -152,9 +163,15 @@ Forward::Forward(const ModelFile& file, const ForwardOptions& options, const std
 
 Forward::~Forward() = default;
 
-const ModelConfig& Forward::config() const noexcept { return state_->config; }
-const ForwardOptions& Forward::options() const noexcept { return state_->options; }
-std::size_t Forward::weight_bytes() const noexcept { return state_->weights.bytes(); }
+const ModelConfig& Forward::config() const noexcept {
+  return state_->config;
+}
+const ForwardOptions& Forward::options() const noexcept {
+  return state_->options;
+}
+std::size_t Forward::weight_bytes() const noexcept {
+  return state_->weights.bytes();
+}
 
 page::Geometry Forward::geometry(int page_tokens, int chunk_tokens) const noexcept {
   return {config().layers, config().kv_heads, config().head_dim, page_tokens, chunk_tokens};

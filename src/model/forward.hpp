@@ -1,7 +1,7 @@
 // The forward pass: rows of several sequences at once (a ragged batch) over paged KV caches.
 // A row's result depends on its token, position and KV alone: not on how many rows run with it, on batch
-// neighbours, on how the KV is cut into pages or on the number of threads. That is what makes verification exact;
-// tests hold it bit for bit. One Forward at a time runs in a process, on the thread that made it.
+// neighbours, on how the KV is cut into pages or on the number of threads. That is what makes verification
+// exact; tests hold it bit for bit. One Forward at a time runs in a process, on the thread that made it.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ namespace lynxkv::model {
 enum class Precision { bf16, float32 };  // of weights, GEMM inputs and KV; sums are float32 in both
 
 // Kernel paths, best first. Results are bit-equal only between runs on the same path.
-using kernels::Isa;
 using kernels::best_isa;
+using kernels::Isa;
 using kernels::name_of;
 Isa isa_from(std::string_view name);  // "auto" gives best_isa(); throws Error{usage}
 
 struct ForwardOptions {
   Precision precision = Precision::bf16;
   Isa isa = best_isa();  // or a lower one
-  int threads = 1;       // of the whole process: the first Forward, or an earlier start_runtime(), sets the most
+  int threads = 1;  // of the whole process: the first Forward, or an earlier start_runtime(), sets the most
 };
 
 // Rows of one sequence: tokens at positions kv->length() .. in order. run() extends the KV by them.
@@ -47,8 +47,10 @@ using LayerHook = std::function<void(int layer)>;
 class Forward {
  public:
   // Reads all weights (a minute-long load can be interrupted by throwing from `progress`, fraction 0..1).
-  // Nothing of `file` is needed afterwards. Throws Error{usage} for an isa or a number of threads that cannot be had.
-  Forward(const ModelFile& file, const ForwardOptions& options, const std::function<void(double)>& progress = {});
+  // Nothing of `file` is needed afterwards. Throws Error{usage} for an isa or a number of threads that cannot
+  // be had.
+  Forward(const ModelFile& file, const ForwardOptions& options,
+          const std::function<void(double)>& progress = {});
   ~Forward();
   Forward(const Forward&) = delete;
   Forward& operator=(const Forward&) = delete;

@@ -23,7 +23,8 @@ std::span<void* const> ForwardBatch::new_rows(int layer, page::Kind kind) {
   new_rows_.clear();
   for (const SequenceRows& sequence : sequences_) {
     page::SequenceKv& kv = *sequence.kv;
-    for (int position = kv.length() - static_cast<int>(sequence.tokens.size()); position < kv.length(); ++position)
+    for (int position = kv.length() - static_cast<int>(sequence.tokens.size()); position < kv.length();
+         ++position)
       new_rows_.push_back(kv.row(layer, kind, position));
   }
   return new_rows_;
@@ -34,8 +35,8 @@ std::span<const kernels::AttentionRows> ForwardBatch::attention(int layer) {
   for (const SequenceRows& sequence : sequences_)
     for (int page = 0; page < sequence.kv->page_count(); ++page)
       runs_.push_back({sequence.kv->page_data(layer, page::Kind::key, page),
-                       sequence.kv->page_data(layer, page::Kind::value, page), sequence.kv->page_first_position(page),
-                       sequence.kv->page_tokens(page)});
+                       sequence.kv->page_data(layer, page::Kind::value, page),
+                       sequence.kv->page_first_position(page), sequence.kv->page_tokens(page)});
   std::size_t first = 0;
   for (std::size_t s = 0; s < sequences_.size(); ++s) {
     const auto pages = static_cast<std::size_t>(sequences_[s].kv->page_count());

@@ -1,4 +1,5 @@
-// A ragged batch laid out for the kernels: rows of all sequences one below the other, and where their KV lies.
+// A ragged batch laid out for the kernels: rows of all sequences one below the other, and where their KV
+// lies.
 #pragma once
 
 #include <cstddef>

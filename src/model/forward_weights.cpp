@@ -20,7 +20,8 @@ constexpr int rows_at_a_time = 64;
 
 class Loader {
  public:
-  Loader(const ModelFile& file, Element element) : config_(file.config), source_(*file.weights), element_(element) {}
+  Loader(const ModelFile& file, Element element)
+      : config_(file.config), source_(*file.weights), element_(element) {}
 
   std::vector<float> vector(Weight weight, int layer) const {
     std::vector<float> values(static_cast<std::size_t>(shape_of(config_, weight).rows));
@@ -35,7 +36,8 @@ class Loader {
     Matmul matmul(rows, shape_of(config_, *weights.begin()).columns, element_);
     int first = 0;
     for (const Weight weight : weights) {
-      read(weight, layer, [&](int row, int count, const float* values) { matmul.pack_rows(first + row, count, values); });
+      read(weight, layer,
+           [&](int row, int count, const float* values) { matmul.pack_rows(first + row, count, values); });
       first += shape_of(config_, weight).rows;
     }
     return matmul;
@@ -43,14 +45,16 @@ class Loader {
 
   std::vector<std::byte> table(Weight weight) const {
     const auto columns = static_cast<std::size_t>(shape_of(config_, weight).columns);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(shape_of(config_, weight).rows) * columns * bytes_of(element_));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(shape_of(config_, weight).rows) * columns *
+                                 bytes_of(element_));
     read(weight, 0, [&](int row, int count, const float* values) {
       std::byte* out = bytes.data() + static_cast<std::size_t>(row) * columns * bytes_of(element_);
       const std::size_t size = static_cast<std::size_t>(count) * columns;
       if (element_ == Element::f32) {
         std::memcpy(out, values, size * sizeof(float));
       } else {
-        std::transform(values, values + size, reinterpret_cast<Bf16*>(out), [](float value) { return to_bf16(value); });
+        std::transform(values, values + size, reinterpret_cast<Bf16*>(out),
+                       [](float value) { return to_bf16(value); });
       }
     });
     return bytes;
@@ -88,8 +92,9 @@ class Loader {
 std::size_t ForwardWeights::bytes() const noexcept {
   std::size_t sum = embedding.size() + final_norm.size() * sizeof(float) + lm_head->weight_bytes();
   for (const LayerWeights& layer : layers)
-    sum += (layer.attention_norm.size() + layer.mlp_norm.size()) * sizeof(float) + layer.query_key_value.weight_bytes() +
-           layer.output.weight_bytes() + layer.gate_up.weight_bytes() + layer.down.weight_bytes();
+    sum += (layer.attention_norm.size() + layer.mlp_norm.size()) * sizeof(float) +
+           layer.query_key_value.weight_bytes() + layer.output.weight_bytes() + layer.gate_up.weight_bytes() +
+           layer.down.weight_bytes();
   return sum;
 }
 
@@ -105,7 +110,8 @@ void ForwardWeights::embed(const ModelConfig& config, Element element, int token
   }
 }
 
-ForwardWeights load_weights(const ModelFile& file, Element element, const std::function<void(double)>& progress) {
+ForwardWeights load_weights(const ModelFile& file, Element element,
+                            const std::function<void(double)>& progress) {
   const Loader loader(file, element);
   const ModelConfig& config = file.config;
   const double steps = config.layers + 1;
@@ -114,8 +120,7 @@ ForwardWeights load_weights(const ModelFile& file, Element element, const std::f
   for (int layer = 0; layer < config.layers; ++layer) {
     weights.layers.push_back({loader.vector(Weight::attention_norm, layer),
                               loader.matrix({Weight::query, Weight::key, Weight::value}, layer),
-                              loader.matrix({Weight::output}, layer),
-                              loader.vector(Weight::mlp_norm, layer),
+                              loader.matrix({Weight::output}, layer), loader.vector(Weight::mlp_norm, layer),
                               loader.matrix({Weight::gate, Weight::up}, layer),
                               loader.matrix({Weight::down}, layer)});
     if (progress) progress((layer + 1) / steps);

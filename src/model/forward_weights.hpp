@@ -33,6 +33,7 @@ struct ForwardWeights {
 };
 
 // Reads, rounds and packs all weights, on all threads of the runtime. What `progress` throws passes through.
-ForwardWeights load_weights(const ModelFile& file, kernels::Element element, const std::function<void(double)>& progress);
+ForwardWeights load_weights(const ModelFile& file, kernels::Element element,
+                            const std::function<void(double)>& progress);
 
 }  // namespace lynxkv::model

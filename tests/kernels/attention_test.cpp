@@ -36,12 +36,15 @@ class Pages {
  private:
   std::vector<std::byte> page(const std::vector<float>& from, int first, int tokens) const {
     const auto row = static_cast<std::size_t>(shape_.kv_heads * shape_.head_dim);
-    std::vector<std::byte> bytes((static_cast<std::size_t>(tokens) + 2) * row * bytes_of(shape_.kv), std::byte{0xff});
+    std::vector<std::byte> bytes((static_cast<std::size_t>(tokens) + 2) * row * bytes_of(shape_.kv),
+                                 std::byte{0xff});
     for (std::size_t i = 0; i < static_cast<std::size_t>(tokens) * row; ++i) {
       const float value = from[static_cast<std::size_t>(first) * row + i];
       const Bf16 narrow = to_bf16(value);
-      if (shape_.kv == Element::bf16) std::memcpy(bytes.data() + 2 * i, &narrow, 2);
-      else std::memcpy(bytes.data() + 4 * i, &value, 4);
+      if (shape_.kv == Element::bf16)
+        std::memcpy(bytes.data() + 2 * i, &narrow, 2);
+      else
+        std::memcpy(bytes.data() + 4 * i, &value, 4);
     }
     return bytes;
   }
@@ -56,7 +59,8 @@ struct Sequence {
   int length;
   unsigned seed = 1;
   std::vector<float> keys = narrowed(1000 + seed), values = narrowed(2000 + seed);
-  std::vector<float> query = random_values(static_cast<std::size_t>(length * shape.heads * shape.head_dim), 3000 + seed);
+  std::vector<float> query =
+      random_values(static_cast<std::size_t>(length * shape.heads * shape.head_dim), 3000 + seed);
 
   std::vector<float> narrowed(unsigned from) const {
     auto x = random_values(static_cast<std::size_t>(length * shape.kv_heads * shape.head_dim), from);
@@ -78,18 +82,23 @@ struct Sequence {
     for (int p = 0; p <= position; ++p) {
       double score = 0;
       for (int c = 0; c < shape.head_dim; ++c)
-        score += static_cast<double>(query[static_cast<std::size_t>(position * row() + head * shape.head_dim + c)]) *
-                 static_cast<double>(keys[static_cast<std::size_t>(p * kv_row + kv_head * shape.head_dim + c)]);
+        score +=
+            static_cast<double>(
+                query[static_cast<std::size_t>(position * row() + head * shape.head_dim + c)]) *
+            static_cast<double>(keys[static_cast<std::size_t>(p * kv_row + kv_head * shape.head_dim + c)]);
       const double weight = std::exp(0.3 * score);
       sum += weight;
-      value += weight * static_cast<double>(values[static_cast<std::size_t>(p * kv_row + kv_head * shape.head_dim + channel)]);
+      value +=
+          weight * static_cast<double>(
+                       values[static_cast<std::size_t>(p * kv_row + kv_head * shape.head_dim + channel)]);
     }
     return value / sum;
   }
 };
 
-const AttentionShape shapes[] = {{4, 2, 16, Element::bf16}, {9, 3, 64, Element::bf16}, {4, 1, 20, Element::bf16},
-                                 {2, 2, 80, Element::f32},  {8, 2, 128, Element::f32}, {3, 3, 7, Element::f32}};
+const AttentionShape shapes[] = {{4, 2, 16, Element::bf16}, {9, 3, 64, Element::bf16},
+                                 {4, 1, 20, Element::bf16}, {2, 2, 80, Element::f32},
+                                 {8, 2, 128, Element::f32}, {3, 3, 7, Element::f32}};
 
 TEST(Attention, OfOnePositionIsItsValue) {
   on_every_path([] {
@@ -109,9 +118,14 @@ TEST(Attention, AgreesWithDoublesAtEveryAwkwardLength) {
         for (const int position : {0, length / 2, length - 1})
           for (int head = 0; head < shape.heads; ++head)
             for (int c = 0; c < shape.head_dim; ++c)
-              worst = std::max(worst, std::abs(s.expected(position, head, c) -
-                                               static_cast<double>(out[static_cast<std::size_t>(position * s.row() + head * shape.head_dim + c)])));
-        // Where dot products are of bf16, Q and the weights are rounded to 8 bits; the tests below are exact there too.
+              worst = std::max(
+                  worst,
+                  std::abs(
+                      s.expected(position, head, c) -
+                      static_cast<double>(
+                          out[static_cast<std::size_t>(position * s.row() + head * shape.head_dim + c)])));
+        // Where dot products are of bf16, Q and the weights are rounded to 8 bits; the tests below are exact
+        // there too.
         const bool rounded = runtime_isa() <= Isa::avx512_bf16 && shape.kv == Element::bf16;
         EXPECT_LT(worst, rounded ? 2e-3 : 2e-6) << length;
       }
@@ -127,7 +141,8 @@ TEST(Attention, OfEqualScoresIsTheMeanOfTheValues) {
         const auto out = s.run(0, length, {length});
         for (int head = 0; head < shape.heads; ++head)
           for (int c = 0; c < shape.head_dim; ++c)
-            ASSERT_NEAR(out[static_cast<std::size_t>((length - 1) * s.row() + head * shape.head_dim + c)], s.expected(length - 1, head, c), 1e-6);
+            ASSERT_NEAR(out[static_cast<std::size_t>((length - 1) * s.row() + head * shape.head_dim + c)],
+                        s.expected(length - 1, head, c), 1e-6);
       }
   });
 }
@@ -139,15 +154,22 @@ TEST(Attention, OfOneOverwhelmingKeyIsItsValue) {
       for (const int chosen : {0, 1, 30, 63, 64, 255, 511, 512, 529}) {
         Sequence s{shape, length};
         std::fill(s.keys.begin(), s.keys.end(), 0.0f);
-        for (int i = 0; i < kv_row; ++i) s.keys[static_cast<std::size_t>(chosen * kv_row + i)] = i % 3 == 0 ? 4.0f : -2.0f;
+        for (int i = 0; i < kv_row; ++i)
+          s.keys[static_cast<std::size_t>(chosen * kv_row + i)] = i % 3 == 0 ? 4.0f : -2.0f;
         for (int head = 0; head < shape.heads; ++head)
           for (int c = 0; c < shape.head_dim; ++c) {
             const int kv_channel = head / (shape.heads / shape.kv_heads) * shape.head_dim + c;
-            s.query[static_cast<std::size_t>((length - 1) * s.row() + head * shape.head_dim + c)] = kv_channel % 3 == 0 ? 50.0f : -25.0f;
+            s.query[static_cast<std::size_t>((length - 1) * s.row() + head * shape.head_dim + c)] =
+                kv_channel % 3 == 0 ? 50.0f : -25.0f;
           }
         const auto out = s.run(length - 1, 1, {300, 230});
         for (int i = 0; i < s.row(); ++i)
-          ASSERT_EQ(out[static_cast<std::size_t>(i)], s.values[static_cast<std::size_t>(chosen * kv_row + i / shape.head_dim / (shape.heads / shape.kv_heads) * shape.head_dim + i % shape.head_dim)]) << chosen;
+          ASSERT_EQ(
+              out[static_cast<std::size_t>(i)],
+              s.values[static_cast<std::size_t>(
+                  chosen * kv_row + i / shape.head_dim / (shape.heads / shape.kv_heads) * shape.head_dim +
+                  i % shape.head_dim)])
+              << chosen;
       }
     }
   });
@@ -167,14 +189,18 @@ TEST(Attention, GivesARowTheSameBitsWhateverRunsWithItAndHoweverPagesAreCut) {
     for (const AttentionShape& shape : shapes) {
       const Sequence s{shape, 700};
       const auto whole = s.run(0, 700, {256, 256, 188});
-      const std::vector<std::vector<int>> cuts = {{700}, {256, 256, 188}, {1, 255, 33, 256, 155}, {256, 101, 256, 87}};
+      const std::vector<std::vector<int>> cuts = {
+          {700}, {256, 256, 188}, {1, 255, 33, 256, 155}, {256, 101, 256, 87}};
       for (const int threads : {1, testing::test_threads}) {
         start_runtime(threads, runtime_isa());
         for (const auto& cut : cuts)
-          for (const auto& [first, rows] : {std::pair{0, 700}, {0, 1}, {63, 2}, {100, 33}, {511, 1}, {512, 1}, {500, 65}, {699, 1}}) {
+          for (const auto& [first, rows] :
+               {std::pair{0, 700}, {0, 1}, {63, 2}, {100, 33}, {511, 1}, {512, 1}, {500, 65}, {699, 1}}) {
             const auto some = s.run(first, rows, cut);
-            EXPECT_EQ(0, std::memcmp(some.data(), whole.data() + first * s.row(), some.size() * sizeof(float)))
-                << "rows " << first << " + " << rows << ", " << threads << " threads, head_dim " << shape.head_dim;
+            EXPECT_EQ(0,
+                      std::memcmp(some.data(), whole.data() + first * s.row(), some.size() * sizeof(float)))
+                << "rows " << first << " + " << rows << ", " << threads << " threads, head_dim "
+                << shape.head_dim;
           }
       }
       start_runtime(testing::test_threads, runtime_isa());
@@ -186,7 +212,8 @@ TEST(Attention, KeepsTheSequencesOfABatchApart) {
   on_every_path([] {
     const AttentionShape shape{9, 3, 64, Element::bf16};
     const Sequence a{shape, 40, 1}, b{shape, 300, 2}, c{shape, 129, 3};
-    const Pages pa(shape, a.keys, a.values, {40}), pb(shape, b.keys, b.values, {256, 44}), pc(shape, c.keys, c.values, {100, 29});
+    const Pages pa(shape, a.keys, a.values, {40}), pb(shape, b.keys, b.values, {256, 44}),
+        pc(shape, c.keys, c.values, {100, 29});
     std::vector<float> query(a.query.begin() + 39 * a.row(), a.query.end());
     query.insert(query.end(), b.query.begin() + 250 * b.row(), b.query.end());
     query.insert(query.end(), c.query.begin() + 120 * c.row(), c.query.end());
@@ -194,7 +221,8 @@ TEST(Attention, KeepsTheSequencesOfABatchApart) {
     std::vector<float> out(static_cast<std::size_t>(60 * a.row()));
     attention(shape, batch, query.data(), a.row(), 0.3f, Element::f32, out.data());
     auto expected = a.run(39, 1, {40});
-    for (const auto& more : {b.run(250, 50, {300}), c.run(120, 9, {129})}) expected.insert(expected.end(), more.begin(), more.end());
+    for (const auto& more : {b.run(250, 50, {300}), c.run(120, 9, {129})})
+      expected.insert(expected.end(), more.begin(), more.end());
     EXPECT_EQ(0, std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)));
 
     std::vector<Bf16> narrow(out.size());

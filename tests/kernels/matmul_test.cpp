@@ -25,13 +25,15 @@ std::vector<float> bf16_values(std::size_t count, unsigned seed) {
 struct Case {
   int outputs, inputs;
   Element element;
-  std::vector<float> weights = bf16_values(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(inputs), 1);
+  std::vector<float> weights =
+      bf16_values(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(inputs), 1);
 
   Matmul matmul() const {
     Matmul made(outputs, inputs, element);
     const int half = outputs / 2;
     made.pack_rows(0, half, weights.data());
-    made.pack_rows(half, outputs - half, weights.data() + static_cast<std::size_t>(half) * static_cast<std::size_t>(inputs));
+    made.pack_rows(half, outputs - half,
+                   weights.data() + static_cast<std::size_t>(half) * static_cast<std::size_t>(inputs));
     return made;
   }
   // Runs rows of x (floats that a bf16 holds), with the room that the kernel asks for.
@@ -71,7 +73,8 @@ TEST(Matmul, MultipliesByHand) {
 TEST(Matmul, AgreesWithDoublesAtEveryAwkwardSize) {
   on_every_path([] {
     for (const Element element : {Element::bf16, Element::f32})
-      for (const auto& [outputs, inputs] : {std::pair{1, 1}, {31, 33}, {32, 31}, {33, 32}, {255, 257}, {256, 64}, {257, 255}})
+      for (const auto& [outputs, inputs] :
+           {std::pair{1, 1}, {31, 33}, {32, 31}, {33, 32}, {255, 257}, {256, 64}, {257, 255}})
         for (const int rows : {1, 2, 31, 33, 256, 257}) {
           const Case c{outputs, inputs, element};
           const auto x = bf16_values(static_cast<std::size_t>(rows) * static_cast<std::size_t>(inputs), 2);
@@ -80,8 +83,11 @@ TEST(Matmul, AgreesWithDoublesAtEveryAwkwardSize) {
           for (int r = 0; r < rows; ++r)
             for (int o = 0; o < outputs; ++o) {
               double sum = 0;
-              for (int i = 0; i < inputs; ++i) sum += static_cast<double>(x[static_cast<std::size_t>(r * inputs + i)]) * static_cast<double>(c.weights[static_cast<std::size_t>(o * inputs + i)]);
-              worst = std::max(worst, std::abs(sum - static_cast<double>(y[static_cast<std::size_t>(r * outputs + o)])));
+              for (int i = 0; i < inputs; ++i)
+                sum += static_cast<double>(x[static_cast<std::size_t>(r * inputs + i)]) *
+                       static_cast<double>(c.weights[static_cast<std::size_t>(o * inputs + i)]);
+              worst = std::max(
+                  worst, std::abs(sum - static_cast<double>(y[static_cast<std::size_t>(r * outputs + o)])));
             }
           EXPECT_LT(worst, 1e-4) << outputs << " x " << inputs << ", " << rows << " rows";
         }
@@ -104,8 +110,10 @@ TEST(Matmul, GivesARowTheSameBitsWhateverRunsWithIt) {
             for (const int first : {0, 1, 13}) {
               if (first + rows > most) continue;
               const auto some = c.run(matmul, x.data() + first * inputs, rows);
-              EXPECT_EQ(0, std::memcmp(some.data(), all.data() + first * outputs, some.size() * sizeof(float)))
-                  << outputs << " x " << inputs << ", rows " << first << " + " << rows << ", " << threads << " threads";
+              EXPECT_EQ(0,
+                        std::memcmp(some.data(), all.data() + first * outputs, some.size() * sizeof(float)))
+                  << outputs << " x " << inputs << ", rows " << first << " + " << rows << ", " << threads
+                  << " threads";
             }
         }
       }

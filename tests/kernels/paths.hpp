@@ -11,8 +11,8 @@
 
 namespace lynxkv::testing {
 
-using kernels::Isa;
 using kernels::best_isa;
+using kernels::Isa;
 using kernels::name_of;
 using kernels::start_runtime;
 

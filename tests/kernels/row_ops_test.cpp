@@ -43,10 +43,13 @@ TEST(RmsNorm, AgreesWithDoublesAndRoundsBf16ToNearest) {
       rms_norm(rows, columns, x.data(), weight.data(), 1e-5f, Element::bf16, narrow.data());
       for (std::size_t r = 0; r < rows; ++r) {
         double mean = 0;
-        for (std::size_t c = 0; c < width; ++c) mean += std::pow(static_cast<double>(x[r * width + c]), 2) / columns;
+        for (std::size_t c = 0; c < width; ++c)
+          mean += std::pow(static_cast<double>(x[r * width + c]), 2) / columns;
         for (std::size_t c = 0; c < width; ++c) {
           const std::size_t i = r * width + c;
-          EXPECT_NEAR(out[i], static_cast<double>(x[i]) / std::sqrt(mean + 1e-5) * static_cast<double>(weight[c]), 4e-6);
+          EXPECT_NEAR(out[i],
+                      static_cast<double>(x[i]) / std::sqrt(mean + 1e-5) * static_cast<double>(weight[c]),
+                      4e-6);
           EXPECT_EQ(narrow[i], to_bf16(out[i]));
         }
       }
@@ -82,12 +85,15 @@ TEST(Rope, TurnsHalvesByPositionTimesFrequency) {
       const int heads = 3, head_dim = 2 * half + 5, stride = heads * head_dim + 7;  // five channels that stay
       const std::vector<int> positions = {0, 1, 511, 100000};
       std::vector<float> frequency(static_cast<std::size_t>(half));
-      for (int i = 0; i < half; ++i) frequency[static_cast<std::size_t>(i)] = std::pow(10000.0f, -static_cast<float>(i) / static_cast<float>(half));
+      for (int i = 0; i < half; ++i)
+        frequency[static_cast<std::size_t>(i)] =
+            std::pow(10000.0f, -static_cast<float>(i) / static_cast<float>(half));
       auto x = random_values(positions.size() * static_cast<std::size_t>(stride), 4);
       const auto before = x;
       std::vector<float> cosines(positions.size() * frequency.size()), sines(cosines.size());
       rope_angles(positions, frequency, cosines.data(), sines.data());
-      rope(static_cast<int>(positions.size()), x.data(), stride, heads, head_dim, 2 * half, cosines.data(), sines.data());
+      rope(static_cast<int>(positions.size()), x.data(), stride, heads, head_dim, 2 * half, cosines.data(),
+           sines.data());
       for (std::size_t row = 0; row < positions.size(); ++row)
         for (int i = 0; i < stride; ++i) {
           const std::size_t at = row * static_cast<std::size_t>(stride) + static_cast<std::size_t>(i);
@@ -97,10 +103,14 @@ TEST(Rope, TurnsHalvesByPositionTimesFrequency) {
             continue;
           }
           const int pair = channel % half;
-          const auto angle = static_cast<double>(static_cast<float>(positions[row]) * frequency[static_cast<std::size_t>(pair)]);
-          const double expected = channel < half
-              ? static_cast<double>(before[at]) * std::cos(angle) - static_cast<double>(before[at + static_cast<std::size_t>(half)]) * std::sin(angle)
-              : static_cast<double>(before[at]) * std::cos(angle) + static_cast<double>(before[at - static_cast<std::size_t>(half)]) * std::sin(angle);
+          const auto angle = static_cast<double>(static_cast<float>(positions[row]) *
+                                                 frequency[static_cast<std::size_t>(pair)]);
+          const double expected =
+              channel < half
+                  ? static_cast<double>(before[at]) * std::cos(angle) -
+                        static_cast<double>(before[at + static_cast<std::size_t>(half)]) * std::sin(angle)
+                  : static_cast<double>(before[at]) * std::cos(angle) +
+                        static_cast<double>(before[at - static_cast<std::size_t>(half)]) * std::sin(angle);
           EXPECT_NEAR(x[at], expected, 1e-6);
         }
     }

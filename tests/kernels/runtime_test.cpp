@@ -42,8 +42,7 @@ TEST(Runtime, RunsNestedTasksInPlace) {
 TEST(Runtime, LetsAnotherThreadComputeAloneAtTheSameTime) {
   std::atomic<int> ran{0};
   std::thread other([&] {
-    for (int i = 0; i < 200; ++i)
-      parallel_for(7, [&](int, int worker) { ran += worker == 0 ? 1 : 1000000; });
+    for (int i = 0; i < 200; ++i) parallel_for(7, [&](int, int worker) { ran += worker == 0 ? 1 : 1000000; });
   });
   std::atomic<int> here{0};
   for (int i = 0; i < 200; ++i) parallel_for(7, [&](int, int) { ++here; });

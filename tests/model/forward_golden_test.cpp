@@ -19,9 +19,12 @@ using testing::all_logits;
 using testing::continue_greedily;
 using testing::OneSequence;
 
-json read_json(const std::string& path) { return json::parse(testing::read_text(testing::data_path(path))); }
+json read_json(const std::string& path) {
+  return json::parse(testing::read_text(testing::data_path(path)));
+}
 
-ForwardOptions options(Precision precision, Isa isa = best_isa()) { return {precision, isa, testing::test_threads}; }
+// One thread: other tests may run beside these, and forward_exactness_test shows that threads do not matter.
+ForwardOptions options(Precision precision, Isa isa) { return {precision, isa, 1}; }
 
 // Folders with the model in both spellings of its config.
 struct Checkpoint {
@@ -29,7 +32,8 @@ struct Checkpoint {
   std::string config;
   testing::TemporaryFolder folder;
   Checkpoint(std::string model, const std::string& spelling) : name(std::move(model)), config(spelling) {
-    for (const auto& [from, to] : {std::pair<std::string, std::string>{spelling, "config.json"}, {"model.safetensors", "model.safetensors"}})
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{spelling, "config.json"},
+                                   {"model.safetensors", "model.safetensors"}})
       std::filesystem::copy_file(testing::data_path("models/" + name + "/" + from), folder / to);
   }
 };
@@ -49,7 +53,8 @@ TEST_P(GoldenModel, GivesItsLogitsAndContinuationWholeInChunksAndTokenByToken) {
     const auto logits = all_logits(forward, sequence.kv, tokens, chunk);
     for (const auto& [position, expected] : golden.at("logits").items())
       for (std::size_t id = 0; id < vocab; ++id)
-        ASSERT_NEAR(logits[std::stoul(position) * vocab + id], expected.at(id).get<float>(), 5e-4) << position << ", id " << id << ", chunk " << chunk;
+        ASSERT_NEAR(logits[std::stoul(position) * vocab + id], expected.at(id).get<float>(), 5e-4)
+            << position << ", id " << id << ", chunk " << chunk;
     const auto greedy = continue_greedily(forward, sequence.kv, std::span(logits).last(vocab), 32);
     EXPECT_EQ(greedy.tokens, golden.at("greedy_continuation").get<std::vector<TokenId>>());
     for (std::size_t i = 0; i < greedy.tokens.size(); ++i)
@@ -58,34 +63,54 @@ TEST_P(GoldenModel, GivesItsLogitsAndContinuationWholeInChunksAndTokenByToken) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Llama, GoldenModel,
-                         ::testing::Combine(::testing::Values("llama", "llama-tied"), ::testing::Values("config.json", "config_hub.json"),
-                                            ::testing::Values(Isa::amx, Isa::avx512_bf16, Isa::avx512, Isa::avx2)));
+                         ::testing::Combine(::testing::Values("llama", "llama-tied"),
+                                            ::testing::Values("config.json", "config_hub.json"),
+                                            ::testing::Values(Isa::amx, Isa::avx512_bf16, Isa::avx512,
+                                                              Isa::avx2)));
 
 class RealModel : public ::testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
-    if (testing::real_model_path().empty()) GTEST_SKIP() << "run jobs/fetch-model.sh to test with the real model";
+    if (testing::real_model_path().empty())
+      GTEST_SKIP() << "run jobs/fetch-model.sh to test with the real model";
     if (GetParam() < best_isa()) GTEST_SKIP() << "this CPU has no " << name_of(GetParam());
   }
 };
 
-void expect_logits(const json& golden, const std::vector<float>& logits, std::size_t vocab, double tolerance) {
-  for (const auto& [position, expected] : golden.items()) {
-    const float* row = logits.data() + std::stoul(position) * vocab;
-    for (const auto& pair : expected.at("top20")) EXPECT_NEAR(row[pair.at(0).get<std::size_t>()], pair.at(1).get<float>(), tolerance) << "position " << position;
-    const auto& every = expected.at("every_97th");
-    for (std::size_t i = 0; i < every.size(); ++i) EXPECT_NEAR(row[i * 97], every.at(i).get<float>(), tolerance) << "position " << position << ", id " << i * 97;
-  }
+void expect_logits(const json& golden, std::span<const float> logits, double tolerance) {
+  for (const auto& pair : golden.at("top"))
+    EXPECT_NEAR(logits[pair.at(0).get<std::size_t>()], pair.at(1).get<float>(), tolerance);
+  const auto& every = golden.at("every_97th");
+  for (std::size_t i = 0; i < every.size(); ++i)
+    EXPECT_NEAR(logits[i * 97], every.at(i).get<float>(), tolerance) << "id " << i * 97;
 }
 
-double mean_negative_log_likelihood(const std::vector<float>& logits, const std::vector<TokenId>& tokens, std::size_t vocab) {
+double negative_log_likelihood(std::span<const float> logits, TokenId token) {
+  const double largest = static_cast<double>(logits[static_cast<std::size_t>(argmax(logits))]);
+  double total = 0;
+  for (const float logit : logits) total += std::exp(static_cast<double>(logit) - largest);
+  return largest + std::log(total) - static_cast<double>(logits[static_cast<std::size_t>(token)]);
+}
+
+// Runs the golden text in chunks; logits where the file has them are compared if a tolerance is given.
+double mean_nll_of_text(Forward& forward, const json& text, double tolerance) {
+  const auto tokens = text.at("input_ids").get<std::vector<TokenId>>();
+  const auto vocab = static_cast<std::size_t>(forward.config().vocab);
+  OneSequence sequence(forward);
   double sum = 0;
-  for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
-    const float* row = logits.data() + i * vocab;
-    const double largest = static_cast<double>(row[argmax({row, vocab})]);
-    double total = 0;
-    for (std::size_t id = 0; id < vocab; ++id) total += std::exp(static_cast<double>(row[id]) - largest);
-    sum += largest + std::log(total) - static_cast<double>(row[tokens[i + 1]]);
+  for (std::size_t first = 0; first < tokens.size(); first += 256) {
+    const auto part = std::span(tokens).subspan(first, std::min<std::size_t>(256, tokens.size() - first));
+    const SequenceRows batch[] = {{&sequence.kv, part, static_cast<int>(part.size())}};
+    const auto logits = forward.run(batch);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const auto row = logits.subspan(i * vocab, vocab);
+      const auto golden = text.at("logits").find(std::to_string(first + i));
+      if (tolerance > 0 && golden != text.at("logits").end()) {
+        SCOPED_TRACE("position " + golden.key());
+        expect_logits(*golden, row, tolerance);
+      }
+      if (first + i + 1 < tokens.size()) sum += negative_log_likelihood(row, tokens[first + i + 1]);
+    }
   }
   return sum / static_cast<double>(tokens.size() - 1);
 }
@@ -94,17 +119,14 @@ TEST_P(RealModel, AgreesWithTheReferenceInFloat32) {
   const json golden = read_json("smollm2/float32.json");
   Forward forward(open_model(testing::real_model_path()), options(Precision::float32, GetParam()));
   const auto vocab = static_cast<std::size_t>(forward.config().vocab);
-  {
-    const auto tokens = golden.at("text").at("input_ids").get<std::vector<TokenId>>();
-    OneSequence sequence(forward);
-    const auto logits = all_logits(forward, sequence.kv, tokens, 256);
-    expect_logits(golden.at("text").at("logits"), logits, vocab, 1e-3);
-    EXPECT_NEAR(mean_negative_log_likelihood(logits, tokens, vocab), golden.at("text").at("mean_nll").get<double>(), 1e-5);
-  }
+  EXPECT_NEAR(mean_nll_of_text(forward, golden.at("text"), 1e-3),
+              golden.at("text").at("mean_nll").get<double>(), 1e-5);
+
   const auto tokens = golden.at("chat").at("input_ids").get<std::vector<TokenId>>();
   OneSequence sequence(forward);
   const auto logits = all_logits(forward, sequence.kv, tokens);
-  expect_logits(golden.at("chat").at("logits"), logits, vocab, 1e-3);
+  for (const auto& [position, expected] : golden.at("chat").at("logits").items())
+    expect_logits(expected, std::span(logits).subspan(std::stoul(position) * vocab, vocab), 1e-3);
   EXPECT_EQ(continue_greedily(forward, sequence.kv, std::span(logits).last(vocab), 64).tokens,
             golden.at("chat").at("greedy").get<std::vector<TokenId>>());
 }
@@ -112,18 +134,15 @@ TEST_P(RealModel, AgreesWithTheReferenceInFloat32) {
 TEST_P(RealModel, LosesLessThanHalfAPercentOfPerplexityInBf16) {
   const json golden = read_json("smollm2/float32.json");
   Forward forward(open_model(testing::real_model_path()), options(Precision::bf16, GetParam()));
-  const auto vocab = static_cast<std::size_t>(forward.config().vocab);
-  const auto tokens = golden.at("text").at("input_ids").get<std::vector<TokenId>>();
-  OneSequence sequence(forward);
-  const auto logits = all_logits(forward, sequence.kv, tokens, 256);
-  const double perplexity = std::exp(mean_negative_log_likelihood(logits, tokens, vocab));
+  const double perplexity = std::exp(mean_nll_of_text(forward, golden.at("text"), 0));
   const double expected = golden.at("text").at("perplexity").get<double>();
   RecordProperty("perplexity", std::to_string(perplexity));
   EXPECT_NEAR(perplexity, expected, 0.005 * expected);
   EXPECT_LE(forward.weight_bytes(), 2u * 135'000'000u);  // once, in bf16
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryPath, RealModel, ::testing::Values(Isa::amx, Isa::avx512_bf16, Isa::avx512, Isa::avx2),
+INSTANTIATE_TEST_SUITE_P(EveryPath, RealModel,
+                         ::testing::Values(Isa::amx, Isa::avx512_bf16, Isa::avx512, Isa::avx2),
                          [](const auto& path) { return std::string(name_of(path.param)); });
 
 }  // namespace

@@ -35,7 +35,8 @@ struct OneSequence {
 };
 
 // Logits of all rows, [tokens][vocab], computed `chunk` rows at a time (0: all at once).
-inline std::vector<float> all_logits(Forward& forward, page::SequenceKv& kv, std::span<const TokenId> tokens, std::size_t chunk = 0) {
+inline std::vector<float> all_logits(Forward& forward, page::SequenceKv& kv, std::span<const TokenId> tokens,
+                                     std::size_t chunk = 0) {
   std::vector<float> logits;
   if (chunk == 0) chunk = tokens.size();
   for (std::size_t first = 0; first < tokens.size(); first += chunk) {
@@ -52,7 +53,8 @@ struct Continuation {
   std::vector<TokenId> tokens;
   std::vector<float> top_logits;
 };
-inline Continuation continue_greedily(Forward& forward, page::SequenceKv& kv, std::span<const float> last_logits, int count) {
+inline Continuation continue_greedily(Forward& forward, page::SequenceKv& kv,
+                                      std::span<const float> last_logits, int count) {
   Continuation out;
   for (std::span<const float> logits = last_logits; static_cast<int>(out.tokens.size()) < count;) {
     const TokenId token = argmax(logits);
@@ -71,9 +73,12 @@ class RandomWeights final : public WeightSource {
   void read_rows(Weight weight, int layer, int first_row, int rows, float* out) const override {
     const WeightShape shape = shape_of(config_, weight);
     for (int row = first_row; row < first_row + rows; ++row) {
-      std::mt19937 engine(seed_ + static_cast<unsigned>(weight) * 1000003u + static_cast<unsigned>(layer) * 7919u + static_cast<unsigned>(row) * 31u);
-      std::normal_distribution<float> value(shape.columns == 1 ? 1.0f : 0.0f, 1.0f / std::sqrt(static_cast<float>(shape.columns)));
-      for (int c = 0; c < shape.columns; ++c) *out++ = shape.columns == 1 ? 1.0f + 0.1f * std::sin(static_cast<float>(row)) : value(engine);
+      std::mt19937 engine(seed_ + static_cast<unsigned>(weight) * 1000003u +
+                          static_cast<unsigned>(layer) * 7919u + static_cast<unsigned>(row) * 31u);
+      std::normal_distribution<float> value(shape.columns == 1 ? 1.0f : 0.0f,
+                                            1.0f / std::sqrt(static_cast<float>(shape.columns)));
+      for (int c = 0; c < shape.columns; ++c)
+        *out++ = shape.columns == 1 ? 1.0f + 0.1f * std::sin(static_cast<float>(row)) : value(engine);
     }
   }
 
@@ -83,7 +88,7 @@ class RandomWeights final : public WeightSource {
 };
 
 // A small model of the llama family whose sizes are not multiples of anything handy.
-inline ModelFile random_model(int layers = 2) {
+inline ModelFile random_model(int layers = 2, int head_dim = 24) {
   ModelFile file;
   ModelConfig& c = file.config;
   c.family = "llama";
@@ -92,11 +97,11 @@ inline ModelFile random_model(int layers = 2) {
   c.intermediate = 200;
   c.heads = 6;
   c.kv_heads = 2;
-  c.head_dim = 24;
+  c.head_dim = head_dim;
   c.vocab = 333;
   c.context_tokens = 2048;
   c.tied_embeddings = true;
-  c.rope.rotary_dim = 24;
+  c.rope.rotary_dim = head_dim;
   file.weights = std::make_unique<RandomWeights>(c, 11u);
   return file;
 }
