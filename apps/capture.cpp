@@ -33,13 +33,15 @@ struct Options {
 
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in || !fs::is_regular_file(path)) throw Error(ErrorCode::bad_data, path, "could not be opened: expected a text file");
+  if (!in || !fs::is_regular_file(path))
+    throw Error(ErrorCode::bad_data, path, "could not be opened: expected a text file");
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 std::vector<model::TokenId> tokens_of(const model::ModelFile& file, const Options& options) {
   if (!file.tokenizer) throw Error(ErrorCode::bad_data, file.path, file.tokenizer_problem);
-  std::vector<model::TokenId> ids = file.tokenizer->encode(read_text(options.text), model::SpecialText::is_plain);
+  std::vector<model::TokenId> ids =
+      file.tokenizer->encode(read_text(options.text), model::SpecialText::is_plain);
   if (file.tokenizer->adds_bos()) ids.insert(ids.begin(), file.tokenizer->bos());
   if (ids.empty()) throw Error(ErrorCode::bad_data, options.text, "expected text, found none");
   const int most = std::min(options.tokens, file.config.context_tokens);
@@ -51,8 +53,9 @@ std::vector<int> layers_of(const model::ModelFile& file, const Options& options)
   std::vector<int> layers = options.layers;
   for (const int layer : layers)
     if (layer < 0 || layer >= file.config.layers)
-      throw Error(ErrorCode::usage, "--layers",
-                  "expected 0 to " + std::to_string(file.config.layers - 1) + ", found " + std::to_string(layer));
+      throw Error(
+          ErrorCode::usage, "--layers",
+          "expected 0 to " + std::to_string(file.config.layers - 1) + ", found " + std::to_string(layer));
   for (int layer = 0; options.layers.empty() && layer < file.config.layers; ++layer) layers.push_back(layer);
   return layers;
 }
@@ -61,7 +64,9 @@ void write_file(const fs::path& path, const char* bytes, std::size_t size) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write(bytes, static_cast<std::streamsize>(size));
   out.close();
-  if (!out) throw Error(ErrorCode::incomplete, path.string(), std::string("could not be written: ") + std::strerror(errno));
+  if (!out)
+    throw Error(ErrorCode::incomplete, path.string(),
+                std::string("could not be written: ") + std::strerror(errno));
 }
 
 // The folder, made if need be. The index is written last, so a folder that has one is whole.
@@ -70,7 +75,8 @@ fs::path open_folder(const std::string& path) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed || !fs::is_directory(folder))
-    throw Error(ErrorCode::usage, path, "cannot be made a folder" + (failed ? ": " + failed.message() : std::string()));
+    throw Error(ErrorCode::usage, path,
+                "cannot be made a folder" + (failed ? ": " + failed.message() : std::string()));
   if (fs::exists(folder / "index.json"))
     throw Error(ErrorCode::usage, path, "holds a capture already; remove it or name another folder");
   return folder;
@@ -85,8 +91,10 @@ json write_pages(const page::SequenceKv& kv, const std::vector<int>& layers, con
         const char* letter = kind == page::Kind::key ? "k" : "v";
         const std::string name = "l" + std::to_string(layer) + "_" + letter + "_p" + std::to_string(page);
         const int tokens = kv.page_tokens(page);
-        const auto bytes = static_cast<std::size_t>(tokens) * static_cast<std::size_t>(geometry.channels()) * sizeof(Bf16);
-        write_file(folder / (name + ".kv.bin"), reinterpret_cast<const char*>(kv.page_data(layer, kind, page)), bytes);
+        const auto bytes =
+            static_cast<std::size_t>(tokens) * static_cast<std::size_t>(geometry.channels()) * sizeof(Bf16);
+        write_file(folder / (name + ".kv.bin"),
+                   reinterpret_cast<const char*>(kv.page_data(layer, kind, page)), bytes);
         cases.push_back({{"name", name},
                          {"tokens", tokens},
                          {"channels", geometry.channels()},
@@ -105,35 +113,45 @@ int run(const Options& options) {
   const fs::path folder = open_folder(options.out);
   model::Forward forward(file, {model::Precision::bf16, model::isa_from(options.isa),
                                 options.threads > 0 ? options.threads : usable_cpus()});
-  page::PagePool pool(forward.geometry(page::default_page_tokens, page::default_chunk_tokens), forward.kv_element(), 1 << 24);
+  page::PagePool pool(forward.geometry(page::default_page_tokens, page::default_chunk_tokens),
+                      forward.kv_element(), 1 << 24);
   page::SequenceKv kv(pool);
   const std::span<const model::TokenId> all(ids);
   for (std::size_t first = 0; first < all.size(); first += page::default_page_tokens) {
-    const auto part = all.subspan(first, std::min<std::size_t>(page::default_page_tokens, all.size() - first));
+    const auto part =
+        all.subspan(first, std::min<std::size_t>(page::default_page_tokens, all.size() - first));
     const model::SequenceRows rows[] = {{&kv, part, 0}};
     forward.run(rows);
   }
   const json cases = write_pages(kv, layers, folder);
-  const json index = {{"layout", "NAME.kv.bin: bfloat16, little-endian, [tokens][channels]; channels: KV heads side by side"},
-                      {"model", fs::path(options.model).filename().string()},
-                      {"text", fs::path(options.text).filename().string()},
-                      {"tokens", ids.size()},
-                      {"layers", file.config.layers},
-                      {"cases", cases}};
+  const json index = {
+      {"layout", "NAME.kv.bin: bfloat16, little-endian, [tokens][channels]; channels: KV heads side by side"},
+      {"model", fs::path(options.model).filename().string()},
+      {"text", fs::path(options.text).filename().string()},
+      {"tokens", ids.size()},
+      {"layers", file.config.layers},
+      {"cases", cases}};
   const std::string text = index.dump(1) + "\n";
   write_file(folder / "index.json", text.data(), text.size());
-  std::cout << "wrote " << cases.size() << " page tensors of " << ids.size() << " tokens to " << folder.string() << "\n";
+  std::cout << "wrote " << cases.size() << " page tensors of " << ids.size() << " tokens to "
+            << folder.string() << "\n";
   return 0;
 }
 
 Run set_up(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model, "a .gguf file or a folder with config.json and *.safetensors")->required();
-  app.add_option("OUT", options->out, "the folder to write: NAME.kv.bin for each page tensor, and index.json")->required();
+  app.add_option("MODEL", options->model, "a .gguf file or a folder with config.json and *.safetensors")
+      ->required();
+  app.add_option("OUT", options->out, "the folder to write: NAME.kv.bin for each page tensor, and index.json")
+      ->required();
   app.add_option("--text", options->text, "a text file; its first --tokens tokens are read")->required();
-  app.add_option("--tokens", options->tokens, "the most tokens to read")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--layers", options->layers, "which layers to write, as 0,15,29; all where it is not given")->delimiter(',');
-  app.add_option("--threads", options->threads, "0: every CPU that this process may use")->check(CLI::NonNegativeNumber);
+  app.add_option("--tokens", options->tokens, "the most tokens to read")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--layers", options->layers, "which layers to write, as 0,15,29; all where it is not given")
+      ->delimiter(',');
+  app.add_option("--threads", options->threads, "0: every CPU that this process may use")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--isa", options->isa, "kernel path: auto, amx, avx512_bf16, avx512, avx2");
   return [options] { return run(*options); };
 }
@@ -141,8 +159,10 @@ Run set_up(CLI::App& app) {
 }  // namespace
 
 extern const Command capture_command;
-const Command capture_command{"capture", "the KV that a model makes of a text, for `lynxkv codec` and `lynxkv bench codec --kv`",
-                              "echo 'The valley lies between two rivers.' > text.txt && lynxkv capture MODEL.gguf captured --text text.txt",
-                              set_up};
+const Command capture_command{
+    "capture", "the KV that a model makes of a text, for `lynxkv codec` and `lynxkv bench codec --kv`",
+    "echo 'The valley lies between two rivers.' > text.txt && lynxkv capture MODEL.gguf captured --text "
+    "text.txt",
+    set_up};
 
 }  // namespace lynxkv::apps

@@ -1,6 +1,7 @@
-// The arithmetic of the exact stream, one value at a time, for host and device. The `lynx` codes of a value say in
-// which cell of the quantiser it lay; a cell holds a run of neighbouring bf16 values, and the stream says which of
-// them it was. Float32 in the order written, no contraction: encoder and decoder have to see the same cells.
+// The arithmetic of the exact stream, one value at a time, for host and device. The `lynx` codes of a value
+// say in which cell of the quantiser it lay; a cell holds a run of neighbouring bf16 values, and the stream
+// says which of them it was. Float32 in the order written, no contraction: encoder and decoder have to see
+// the same cells.
 #pragma once
 
 #include <cstdint>
@@ -36,34 +37,43 @@ LYNXKV_HOST_DEVICE inline std::int32_t exact_ordinal32(float x) {
   return bits ^ ((bits >> 31) & 0x7fffffff);
 }
 
-LYNXKV_HOST_DEVICE inline float exact_bound(float signed_threshold, float sg, float mu, float gscale, float gmin) {
+LYNXKV_HOST_DEVICE inline float exact_bound(float signed_threshold, float sg, float mu, float gscale,
+                                            float gmin) {
   const float d = signed_threshold * sg;
   const float xn = d + mu;
   const float x = xn * gscale;
   return x + gmin;
 }
 
-// `inner`, `outer`: the cell's ends as values, in either order. The cell's members are the bf16 values between them.
-// Where rounding leaves none, the neighbours on both sides are taken: the value was one of them.
+// `inner`, `outer`: the cell's ends as values, in either order. The cell's members are the bf16 values
+// between them. Where rounding leaves none, the neighbours on both sides are taken: the value was one of
+// them.
 LYNXKV_HOST_DEVICE inline ExactCell exact_cell(float inner, float outer) {
   const std::int32_t a = exact_ordinal32(inner), b = exact_ordinal32(outer);
   const std::int32_t low = a < b ? a : b, high = a < b ? b : a;
-  const int up = (low < 0 ? low : low + 0xffff) >> 16;      // the least bf16 that is not below
+  const int up = (low < 0 ? low : low + 0xffff) >> 16;       // the least bf16 that is not below
   const int down = (high < 0 ? high - 0xffff : high) >> 16;  // the largest one that is not above
   int first = up < down ? up : down, last = up < down ? down : up;
   first = first == 0 ? -1 : first;  // a cell that ends at a zero holds both
   last = last == -1 ? 0 : last;
-  first = first < exact_least_ordinal ? exact_least_ordinal : first > exact_largest_ordinal ? exact_largest_ordinal : first;
-  last = last < exact_least_ordinal ? exact_least_ordinal : last > exact_largest_ordinal ? exact_largest_ordinal : last;
+  first = first < exact_least_ordinal     ? exact_least_ordinal
+          : first > exact_largest_ordinal ? exact_largest_ordinal
+                                          : first;
+  last = last < exact_least_ordinal     ? exact_least_ordinal
+         : last > exact_largest_ordinal ? exact_largest_ordinal
+                                        : last;
   return {first, last - first + 1};
 }
 
-// The entropy coder: a range asymmetric numeral system whose models need no tables. The members of a cell are taken
-// as equally likely, so each gets the same whole number of slots; what is left over stands for "none of them".
+// The entropy coder: a range asymmetric numeral system whose models need no tables. The members of a cell are
+// taken as equally likely, so each gets the same whole number of slots; what is left over stands for "none of
+// them".
 constexpr int exact_slot_bits = 14;
 constexpr std::uint32_t exact_slots = 1u << exact_slot_bits;
-constexpr std::uint32_t exact_state_floor = 1u << 16;  // states are in [2^16, 2^32); the coder moves 16 bits at a time
-constexpr int exact_widest_cell = 256;  // wider cells surround zero, where ordinals crowd: their values travel as bits
+constexpr std::uint32_t exact_state_floor =
+    1u << 16;  // states are in [2^16, 2^32); the coder moves 16 bits at a time
+constexpr int exact_widest_cell =
+    256;  // wider cells surround zero, where ordinals crowd: their values travel as bits
 
 // Slots of one member, 63 or more; exact_slots - count * share, 1 or more, mean "none".
 LYNXKV_HOST_DEVICE inline std::uint32_t exact_share(int count) {

@@ -18,7 +18,9 @@ namespace {
 constexpr std::uint32_t stored = 0, coded = 1;
 constexpr std::size_t form_bytes = 4, counts_bytes = 8, states_bytes = exact_lanes * 4;
 
-std::size_t segments_of(std::size_t values) { return (values + exact_segment_values - 1) / exact_segment_values; }
+std::size_t segments_of(std::size_t values) {
+  return (values + exact_segment_values - 1) / exact_segment_values;
+}
 std::size_t segment_values(std::size_t values, std::size_t segment) {
   return std::min(exact_segment_values, values - segment * exact_segment_values);
 }
@@ -48,10 +50,12 @@ Error damaged(const std::string& what) {
   return Error(ErrorCode::bad_data, "exact payload", what + "; the payload is damaged");
 }
 
-Result<void> copy_stored(std::span<const std::byte> bits, const LynxLayout& layout, ExactWorkspace& workspace) {
+Result<void> copy_stored(std::span<const std::byte> bits, const LynxLayout& layout,
+                         ExactWorkspace& workspace) {
   const std::size_t values = exact_value_count(layout);
   if (bits.size() != values * 2)
-    return damaged("expected " + std::to_string(values * 2) + " bytes of stored values, found " + std::to_string(bits.size()));
+    return damaged("expected " + std::to_string(values * 2) + " bytes of stored values, found " +
+                   std::to_string(bits.size()));
   std::memcpy(workspace.values.data(), bits.data(), bits.size());
   std::uint32_t found = 0;
   for (std::size_t i = 0; i < values; ++i) found |= is_finite(Bf16{workspace.values[i]}) ? 0u : 1u;
@@ -69,7 +73,8 @@ Result<void> find_segments(ByteReader in, std::size_t segments, std::vector<std:
     marks[i * 2 + 1] = static_cast<std::size_t>(words);
     at += states_bytes + (words + extras) * 2;
   }
-  if (!in.ok()) return damaged("it ends before the counts of its " + std::to_string(segments) + " segments do");
+  if (!in.ok())
+    return damaged("it ends before the counts of its " + std::to_string(segments) + " segments do");
   if (in.left() != at)
     return damaged("its segments take " + std::to_string(at) + " bytes, found " + std::to_string(in.left()));
   marks[segments * 2] = static_cast<std::size_t>(at);
@@ -112,15 +117,18 @@ ExactTables make_exact_tables(const LynxTables& tables) {
   return out;
 }
 
-std::size_t exact_value_count(const LynxLayout& layout) noexcept { return layout.nibble_bytes() * 2; }
+std::size_t exact_value_count(const LynxLayout& layout) noexcept {
+  return layout.nibble_bytes() * 2;
+}
 
 std::size_t exact_bound_bytes(const LynxLayout& layout) noexcept {
   const std::size_t values = exact_value_count(layout);
   return values == 0 ? 0 : form_bytes + values * 2;
 }
 
-void exact_cells(const std::byte* anchor, const std::byte* residual, const LynxLayout& layout, const LynxCoding& coding,
-                 const ExactTables& tables, std::int16_t* first, std::uint16_t* count) {
+void exact_cells(const std::byte* anchor, const std::byte* residual, const LynxLayout& layout,
+                 const LynxCoding& coding, const ExactTables& tables, std::int16_t* first,
+                 std::uint16_t* count) {
   const int pairs = layout.channels / 2, width = strips::width();
   if (pairs < width) return reference::exact_cells(anchor, residual, layout, coding, tables, first, count);
   const strips::CellsPage page{anchor, residual, &layout, &coding, &tables, first, count};
@@ -131,9 +139,9 @@ void exact_cells(const std::byte* anchor, const std::byte* residual, const LynxL
   });
 }
 
-void exact_encode(const Bf16* rows, const std::byte* anchor, const std::byte* residual, const LynxLayout& layout,
-                  const LynxCoding& coding, const ExactTables& tables, ExactWorkspace& workspace,
-                  std::vector<std::byte>& out) {
+void exact_encode(const Bf16* rows, const std::byte* anchor, const std::byte* residual,
+                  const LynxLayout& layout, const LynxCoding& coding, const ExactTables& tables,
+                  ExactWorkspace& workspace, std::vector<std::byte>& out) {
   const std::size_t values = exact_value_count(layout), segments = segments_of(values);
   if (values == 0) return out.clear();
   need(workspace.first, values);
@@ -147,11 +155,12 @@ void exact_encode(const Bf16* rows, const std::byte* anchor, const std::byte* re
   parallel_for(static_cast<int>(segments), [&](int task, int) {
     const auto segment = static_cast<std::size_t>(task);
     const std::size_t at = segment * exact_segment_values;
-    parts[segment] = exact::encode_segment(cells_of(workspace, values, segment), bits + at, workspace.words.data() + at,
-                                           workspace.values.data() + at);
+    parts[segment] = exact::encode_segment(cells_of(workspace, values, segment), bits + at,
+                                           workspace.words.data() + at, workspace.values.data() + at);
   });
   std::size_t total = form_bytes;
-  for (const exact::Coded& part : parts) total += counts_bytes + states_bytes + (part.words + part.extras) * 2;
+  for (const exact::Coded& part : parts)
+    total += counts_bytes + states_bytes + (part.words + part.extras) * 2;
   if (total >= exact_bound_bytes(layout)) return store(bits, values, out);
 
   out.clear();
@@ -171,12 +180,14 @@ void exact_encode(const Bf16* rows, const std::byte* anchor, const std::byte* re
   }
 }
 
-Result<void> exact_decode(const std::byte* anchor, const std::byte* residual, std::span<const std::byte> payload,
-                          const LynxLayout& layout, const LynxCoding& coding, const ExactTables& tables,
-                          ExactWorkspace& workspace, Bf16* rows) {
+Result<void> exact_decode(const std::byte* anchor, const std::byte* residual,
+                          std::span<const std::byte> payload, const LynxLayout& layout,
+                          const LynxCoding& coding, const ExactTables& tables, ExactWorkspace& workspace,
+                          Bf16* rows) {
   const std::size_t values = exact_value_count(layout);
   if (values == 0 && !payload.empty())
-    return damaged("expected nothing for a page of sinks, found " + std::to_string(payload.size()) + " bytes");
+    return damaged("expected nothing for a page of sinks, found " + std::to_string(payload.size()) +
+                   " bytes");
   if (values != 0) {
     need(workspace.values, values);
     ByteReader in(payload);
@@ -192,7 +203,8 @@ Result<void> exact_decode(const std::byte* anchor, const std::byte* residual, st
     }
   }
   std::memcpy(rows, anchor, layout.gmin_at());
-  if (values != 0) std::memcpy(static_cast<void*>(rows + layout.gmin_at() / 2), workspace.values.data(), values * 2);
+  if (values != 0)
+    std::memcpy(static_cast<void*>(rows + layout.gmin_at() / 2), workspace.values.data(), values * 2);
   return {};
 }
 

@@ -68,15 +68,16 @@ struct Pair {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// A table's entries for clear signs in registers, cut into 16-bit halves: one permutation looks up 64 entries for
-// both channels of all pairs, where a gather takes a load for each of them (as full decode does).
+// A table's entries for clear signs in registers, cut into 16-bit halves: one permutation looks up 64 entries
+// for both channels of all pairs, where a gather takes a load for each of them (as full decode does).
 struct Table {
   __m512i upper[4], lower[4];
 
   HWY_INLINE explicit Table(const float* table) {
     for (int i = 0; i < 4; ++i) {
       const __m512i a = _mm512_loadu_si512(table + 32 * i), b = _mm512_loadu_si512(table + 32 * i + 16);
-      lower[i] = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(a)), _mm512_cvtepi32_epi16(b), 1);
+      lower[i] =
+          _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(a)), _mm512_cvtepi32_epi16(b), 1);
       upper[i] = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))),
                                     _mm512_cvtepi32_epi16(_mm512_srli_epi32(b, 16)), 1);
     }
@@ -98,7 +99,8 @@ struct Ends {
   HWY_INLINE explicit Ends(const ExactTables& tables) : inner(tables.inner), outer(tables.outer) {}
   // The low nibble to the lower half of a lane, the high one to the upper half.
   static HWY_INLINE __m512i spread(Word bytes) {
-    return _mm512_and_si512(_mm512_or_si512(bytes.raw, _mm512_slli_epi32(bytes.raw, 12)), _mm512_set1_epi16(15));
+    return _mm512_and_si512(_mm512_or_si512(bytes.raw, _mm512_slli_epi32(bytes.raw, 12)),
+                            _mm512_set1_epi16(15));
   }
   HWY_INLINE void operator()(Word codes, Word rest, Pair& in, Pair& out) const {
     const __m512i anchor = spread(codes);
@@ -125,7 +127,8 @@ struct Ends {
 };
 #endif
 
-void cell_rows(const CellsPage& page, const HalfScale& even, const HalfScale& odd, std::size_t nibble, int rows) {
+void cell_rows(const CellsPage& page, const HalfScale& even, const HalfScale& odd, std::size_t nibble,
+               int rows) {
   const std::size_t pairs = static_cast<std::size_t>(page.layout->channels / 2);
   const std::byte* anchor = page.anchor + page.layout->nibbles_at();
   const Ends ends(*page.tables);
@@ -144,7 +147,8 @@ void StripCells(const CellsPage& page, int first_pair) {
   const std::size_t pair = static_cast<std::size_t>(first_pair), column = pair * 2;
   const Word gmin = load_pairs(page.anchor + layout.gmin_at() + column * 2);
   const Word gscale = load_pairs(page.anchor + layout.gscale_at() + column * 2);
-  HalfScale even{even_values(gmin), even_values(gscale), {}, {}}, odd{odd_values(gmin), odd_values(gscale), {}, {}};
+  HalfScale even{even_values(gmin), even_values(gscale), {}, {}},
+      odd{odd_values(gmin), odd_values(gscale), {}, {}};
   for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
     const int from = chunk * layout.chunk_tokens;
     const int first = HWY_MAX(from, layout.sinks), last = HWY_MIN(from + layout.chunk_tokens, layout.tokens);
@@ -168,7 +172,9 @@ namespace lynxkv::kernels {
 
 namespace strips {
 HWY_EXPORT(StripCells);
-void cells(const CellsPage& page, int first_pair) { HWY_DYNAMIC_DISPATCH(StripCells)(page, first_pair); }
+void cells(const CellsPage& page, int first_pair) {
+  HWY_DYNAMIC_DISPATCH(StripCells)(page, first_pair);
+}
 }  // namespace strips
 
 void reference::exact_cells(const std::byte* anchor, const std::byte* residual, const LynxLayout& layout,
@@ -186,7 +192,8 @@ void reference::exact_cells(const std::byte* anchor, const std::byte* residual, 
       const std::size_t scalar = static_cast<std::size_t>(token / layout.chunk_tokens) * channels + channel;
       const float mu = lynx_centre_value(static_cast<std::uint8_t>(anchor[layout.mu8_at() + scalar]));
       const float sg = coding.tables.scalar[static_cast<std::uint8_t>(anchor[layout.sg8_at() + scalar])];
-      const float gmin = value_at(layout.gmin_at() + channel * 2), gscale = value_at(layout.gscale_at() + channel * 2);
+      const float gmin = value_at(layout.gmin_at() + channel * 2),
+                  gscale = value_at(layout.gscale_at() + channel * 2);
       const int shift = channel % 2 == 0 ? 0 : 4;
       const int code = static_cast<int>(anchor[layout.nibbles_at() + i / 2]) >> shift & 15;
       const int index = code << 4 | (static_cast<int>(residual[i / 2]) >> shift & 15);

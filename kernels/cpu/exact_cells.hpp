@@ -1,4 +1,5 @@
-// The cells of the exact stream over one strip of channels, for each instruction set (as kernels/cpu/codec_strips.hpp).
+// The cells of the exact stream over one strip of channels, for each instruction set (as
+// kernels/cpu/codec_strips.hpp).
 #pragma once
 
 #include "kernels/exact.hpp"

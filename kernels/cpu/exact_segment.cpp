@@ -64,14 +64,16 @@ void encode_value(std::uint32_t& state, int first, std::uint32_t count, std::uin
   state = (state / share << exact_slot_bits) + state % share + start;
 }
 
-Coded encode_segment(const Cells& cells, const std::uint16_t* values, std::uint16_t* words, std::uint16_t* extras) {
+Coded encode_segment(const Cells& cells, const std::uint16_t* values, std::uint16_t* words,
+                     std::uint16_t* extras) {
   Coded out;
   for (std::uint32_t& state : out.state) state = exact_state_floor;
   Writer writer{words + cells.values, extras + cells.values};  // a value makes one word and one extra at most
   std::size_t left = cells.values;
   const auto encode_down_to = [&](std::size_t end) {
     for (; left > end; --left)
-      encode_value(out.state[(left - 1) % exact_lanes], cells.first[left - 1], cells.count[left - 1], values[left - 1], writer);
+      encode_value(out.state[(left - 1) % exact_lanes], cells.first[left - 1], cells.count[left - 1],
+                   values[left - 1], writer);
   };
   encode_down_to(cells.values / exact_lanes * exact_lanes);
   left -= encode_steps(cells, left, values, out.state, writer);
@@ -92,7 +94,8 @@ bool decode_segment(const Cells& cells, const Source& source, std::uint16_t* val
     values[i] = decode_value(state[i % exact_lanes], cells.first[i], cells.count[i], in);
   std::uint32_t differences = 0;
   for (const std::uint32_t s : state) differences |= s ^ exact_state_floor;
-  return in.ok && differences == 0 && in.word * 2 == source.words.size() && in.extra * 2 == source.extras.size();
+  return in.ok && differences == 0 && in.word * 2 == source.words.size() &&
+         in.extra * 2 == source.extras.size();
 }
 
 }  // namespace lynxkv::kernels::exact

@@ -1,6 +1,6 @@
-// One segment of the exact stream: 32 coder states side by side (kernels/exact.hpp has the format). Whole steps of 32
-// values run vectorised for each instruction set (exact_steps.cpp); what is left over runs plainly, value by value,
-// and that plain form defines the bytes.
+// One segment of the exact stream: 32 coder states side by side (kernels/exact.hpp has the format). Whole
+// steps of 32 values run vectorised for each instruction set (exact_steps.cpp); what is left over runs
+// plainly, value by value, and that plain form defines the bytes.
 #pragma once
 
 #include <array>
@@ -26,10 +26,11 @@ struct Coded {
 };
 
 // Writes the words to the end of words[0 .. cells.values), the extras to the front of `extras`, same size.
-Coded encode_segment(const Cells& cells, const std::uint16_t* values, std::uint16_t* words, std::uint16_t* extras);
+Coded encode_segment(const Cells& cells, const std::uint16_t* values, std::uint16_t* words,
+                     std::uint16_t* extras);
 
 struct Source {
-  const std::byte* states;  // u32[32]
+  const std::byte* states;                   // u32[32]
   std::span<const std::byte> words, extras;  // u16
 };
 
@@ -77,9 +78,9 @@ void encode_value(std::uint32_t& state, int first, std::uint32_t count, std::uin
 
 // Decodes whole steps from the segment's first value on, while words are plenty. Returns how many values.
 std::size_t decode_steps(const Cells& cells, Reader& in, std::uint32_t* state, std::uint16_t* values);
-// Encodes the first `values` values, a whole number of steps, from the last to the first, or none of them. Returns
-// how many.
-std::size_t encode_steps(const Cells& cells, std::size_t values, const std::uint16_t* bits, std::uint32_t* state,
-                         Writer& out);
+// Encodes the first `values` values, a whole number of steps, from the last to the first, or none of them.
+// Returns how many.
+std::size_t encode_steps(const Cells& cells, std::size_t values, const std::uint16_t* bits,
+                         std::uint32_t* state, Writer& out);
 
 }  // namespace lynxkv::kernels::exact

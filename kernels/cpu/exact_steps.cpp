@@ -1,5 +1,6 @@
-// The exact stream's coder, eight (or four) lanes in a vector, for each instruction set. Quotients come from float
-// divisions that cannot miss: a slot or 16383 over a share is further from the next whole number than a rounding.
+// The exact stream's coder, eight (or four) lanes in a vector, for each instruction set. Quotients come from
+// float divisions that cannot miss: a slot or 16383 over a share is further from the next whole number than a
+// rounding.
 #include "kernels/cpu/exact_segment.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,8 +14,12 @@ namespace lynxkv::kernels::exact::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE  // the plain form does it all
-std::size_t DecodeSteps(const Cells&, Reader&, std::uint32_t*, std::uint16_t*) { return 0; }
-std::size_t EncodeSteps(const Cells&, std::size_t, const std::uint16_t*, std::uint32_t*, Writer&) { return 0; }
+std::size_t DecodeSteps(const Cells&, Reader&, std::uint32_t*, std::uint16_t*) {
+  return 0;
+}
+std::size_t EncodeSteps(const Cells&, std::size_t, const std::uint16_t*, std::uint32_t*, Writer&) {
+  return 0;
+}
 #else
 
 using Signed = hn::CappedTag<std::int32_t, 8>;
@@ -26,8 +31,8 @@ using Bytes = hn::Rebind<std::uint8_t, Words>;
 using Integer = hn::Vec<Signed>;
 using Mask = hn::Mask<Signed>;
 
-// For each set of lanes, where in a run of words each lane finds its own: `taking`, for lanes that read the run in
-// order; `packing`, for a run at the vector's end that collects the lanes' words in order (N lanes).
+// For each set of lanes, where in a run of words each lane finds its own: `taking`, for lanes that read the
+// run in order; `packing`, for a run at the vector's end that collects the lanes' words in order (N lanes).
 struct Orders {
   std::uint8_t taking[256][8], packing[256][8];
 };
@@ -48,17 +53,27 @@ constexpr Orders make_orders(int lanes) {
 constexpr int lanes = HWY_MAX_BYTES >= 32 ? 8 : 4;
 constexpr Orders orders = make_orders(lanes);
 
-HWY_INLINE Integer whole(hn::Vec<Floats> x) { return hn::ConvertTo(Signed(), x); }
-HWY_INLINE hn::Vec<Floats> real(Integer x) { return hn::ConvertTo(Floats(), x); }
+HWY_INLINE Integer whole(hn::Vec<Floats> x) {
+  return hn::ConvertTo(Signed(), x);
+}
+HWY_INLINE hn::Vec<Floats> real(Integer x) {
+  return hn::ConvertTo(Floats(), x);
+}
 HWY_INLINE Integer load_shorts(const std::uint16_t* at) {
   return hn::BitCast(Signed(), hn::PromoteTo(Words(), hn::LoadU(Shorts(), at)));
 }
-HWY_INLINE Integer load_shorts(const std::int16_t* at) { return hn::PromoteTo(Signed(), hn::LoadU(SignedShorts(), at)); }
+HWY_INLINE Integer load_shorts(const std::int16_t* at) {
+  return hn::PromoteTo(Signed(), hn::LoadU(SignedShorts(), at));
+}
 HWY_INLINE void store_shorts(Integer x, std::uint16_t* at) {
   hn::StoreU(hn::TruncateTo(Shorts(), hn::BitCast(Words(), x)), Shorts(), at);
 }
-HWY_INLINE Integer load_states(const std::uint32_t* at) { return hn::BitCast(Signed(), hn::LoadU(Words(), at)); }
-HWY_INLINE void store_states(Integer x, std::uint32_t* at) { hn::StoreU(hn::BitCast(Words(), x), Words(), at); }
+HWY_INLINE Integer load_states(const std::uint32_t* at) {
+  return hn::BitCast(Signed(), hn::LoadU(Words(), at));
+}
+HWY_INLINE void store_states(Integer x, std::uint32_t* at) {
+  hn::StoreU(hn::BitCast(Words(), x), Words(), at);
+}
 HWY_INLINE unsigned bits_of(Mask mask) {
   std::uint8_t bits = 0;
   hn::StoreMaskBits(Signed(), mask, &bits);
@@ -82,7 +97,8 @@ HWY_INLINE Integer ordered(Integer x) {
 }
 
 // One vector of lanes from `i` on.
-HWY_INLINE void decode_lanes(const Cells& cells, std::size_t i, Reader& in, std::uint32_t* state, std::uint16_t* values) {
+HWY_INLINE void decode_lanes(const Cells& cells, std::size_t i, Reader& in, std::uint32_t* state,
+                             std::uint16_t* values) {
   const Signed d;
   const Integer before = load_states(state), count = load_shorts(cells.count + i), share = share_of(count);
   const Integer slot = hn::And(before, hn::Set(d, static_cast<int>(exact_slots - 1)));
@@ -123,10 +139,12 @@ std::size_t DecodeSteps(const Cells& cells, Reader& in, std::uint32_t* state, st
   return i;
 }
 
-HWY_INLINE void encode_lanes(const Cells& cells, std::size_t i, const std::uint16_t* bits, std::uint32_t* state, Writer& out) {
+HWY_INLINE void encode_lanes(const Cells& cells, std::size_t i, const std::uint16_t* bits,
+                             std::uint32_t* state, Writer& out) {
   const Signed d;
   const Integer before = load_states(state), count = load_shorts(cells.count + i), share = share_of(count);
-  const Integer member = hn::Sub(ordered(load_shorts(reinterpret_cast<const std::int16_t*>(bits) + i)), load_shorts(cells.first + i));
+  const Integer member = hn::Sub(ordered(load_shorts(reinterpret_cast<const std::int16_t*>(bits) + i)),
+                                 load_shorts(cells.first + i));
   const Mask wide = hn::Gt(count, hn::Set(d, exact_widest_cell));
   const Mask outside = hn::Or(hn::Lt(member, hn::Zero(d)), hn::Not(hn::Lt(member, count)));
   if (HWY_UNLIKELY(!hn::AllFalse(d, hn::AndNot(wide, outside)))) {
@@ -145,7 +163,8 @@ HWY_INLINE void encode_lanes(const Cells& cells, std::size_t i, const std::uint1
   const Mask above = hn::Not(hn::Lt(left, share));
   quotient = hn::IfThenElse(above, hn::Add(quotient, hn::Set(d, 1)), quotient);
   left = hn::IfThenElse(above, hn::Sub(left, share), left);
-  const Integer coded = hn::Add(hn::Add(hn::ShiftLeft<exact_slot_bits>(quotient), left), hn::Mul(member, share));
+  const Integer coded =
+      hn::Add(hn::Add(hn::ShiftLeft<exact_slot_bits>(quotient), left), hn::Mul(member, share));
   store_states(hn::IfThenElse(wide, before, coded), state);
 
   // At least `lanes` words are free below: each value that is left makes one at most.
@@ -159,7 +178,8 @@ HWY_INLINE void encode_lanes(const Cells& cells, std::size_t i, const std::uint1
   }
 }
 
-std::size_t EncodeSteps(const Cells& cells, std::size_t values, const std::uint16_t* bits, std::uint32_t* state, Writer& out) {
+std::size_t EncodeSteps(const Cells& cells, std::size_t values, const std::uint16_t* bits,
+                        std::uint32_t* state, Writer& out) {
   for (std::size_t i = values; i != 0; i -= exact_lanes)
     for (std::size_t lane = exact_lanes; lane != 0; lane -= lanes)
       encode_lanes(cells, i - exact_lanes + lane - lanes, bits, state + lane - lanes, out);
@@ -178,8 +198,8 @@ HWY_EXPORT(EncodeSteps);
 std::size_t decode_steps(const Cells& cells, Reader& in, std::uint32_t* state, std::uint16_t* values) {
   return HWY_DYNAMIC_DISPATCH(DecodeSteps)(cells, in, state, values);
 }
-std::size_t encode_steps(const Cells& cells, std::size_t values, const std::uint16_t* bits, std::uint32_t* state,
-                         Writer& out) {
+std::size_t encode_steps(const Cells& cells, std::size_t values, const std::uint16_t* bits,
+                         std::uint32_t* state, Writer& out) {
   return HWY_DYNAMIC_DISPATCH(EncodeSteps)(cells, values, bits, state, out);
 }
 

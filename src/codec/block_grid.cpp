@@ -19,7 +19,8 @@ Bf16 load(const std::byte* scales, std::size_t index) {
 kernels::PageOutcome encode_scales(const Bf16* rows, const BlockGrid& grid, std::byte* scales) {
   const auto channels = static_cast<std::size_t>(grid.channels);
   const auto columns = static_cast<std::size_t>(grid.columns());
-  const kernels::PageOutcome outcome = kernels::page_outcome(rows, static_cast<std::size_t>(grid.tokens) * channels);
+  const kernels::PageOutcome outcome =
+      kernels::page_outcome(rows, static_cast<std::size_t>(grid.tokens) * channels);
   if (outcome != kernels::PageOutcome::coded) return outcome;
   std::vector<float> least(columns), largest(columns);
   std::byte* steps = scales + grid.blocks() * sizeof(Bf16);
@@ -42,7 +43,8 @@ kernels::PageOutcome encode_scales(const Bf16* rows, const BlockGrid& grid, std:
       }
     }
     for (std::size_t column = 0; column < columns; ++column, scales += sizeof(Bf16), steps += sizeof(Bf16)) {
-      const auto scale = kernels::uniform_scale(to_bf16(least[column]), to_bf16(largest[column]), grid.largest_code);
+      const auto scale =
+          kernels::uniform_scale(to_bf16(least[column]), to_bf16(largest[column]), grid.largest_code);
       std::memcpy(scales, &scale.lo, sizeof scale.lo);
       std::memcpy(steps, &scale.step, sizeof scale.step);
     }
@@ -66,7 +68,8 @@ void GridRow::next() {
   const std::size_t first = static_cast<std::size_t>(token / grid_.block_tokens) * columns;
   std::size_t channel = 0;
   for (std::size_t column = 0; column < columns; ++column) {
-    const float lo = to_float(load(scales_, first + column)), step = to_float(load(scales_, grid_.blocks() + first + column));
+    const float lo = to_float(load(scales_, first + column)),
+                step = to_float(load(scales_, grid_.blocks() + first + column));
     const std::size_t end = std::min(channel + static_cast<std::size_t>(grid_.block_channels), lo_.size());
     for (; channel < end; ++channel) {
       lo_[channel] = lo;
@@ -87,7 +90,8 @@ void GridRow::decode(const std::int16_t* codes, Bf16* row) const {
 }
 
 void pack_nibbles(const std::uint8_t* codes, int values, std::byte* out) {
-  for (int i = 0; i < values; i += 2) out[i / 2] = static_cast<std::byte>((codes[i] & 15) | (codes[i + 1] & 15) << 4);
+  for (int i = 0; i < values; i += 2)
+    out[i / 2] = static_cast<std::byte>((codes[i] & 15) | (codes[i + 1] & 15) << 4);
 }
 
 }  // namespace lynxkv::codec

@@ -1,7 +1,8 @@
-// Affine integer grids over blocks of a page tensor, for the codecs that quantise K by channel and V by token:
-// a block of block_tokens x block_channels values shares lo and step; code q stands for lo + q * step.
+// Affine integer grids over blocks of a page tensor, for the codecs that quantise K by channel and V by
+// token: a block of block_tokens x block_channels values shares lo and step; code q stands for lo + q * step.
 // Blocks count from the page's first token and channel; those at the far edges may be smaller.
-//   scales in a payload: lo bf16[blocks], step bf16[blocks]; blocks token-block by token-block, channels within
+//   scales in a payload: lo bf16[blocks], step bf16[blocks]
+// Blocks are in order of tokens, those of the same tokens in order of channels.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,8 @@ struct BlockGrid {
 
   int columns() const noexcept { return (channels + block_channels - 1) / block_channels; }
   std::size_t blocks() const noexcept {
-    return static_cast<std::size_t>((tokens + block_tokens - 1) / block_tokens) * static_cast<std::size_t>(columns());
+    return static_cast<std::size_t>((tokens + block_tokens - 1) / block_tokens) *
+           static_cast<std::size_t>(columns());
   }
   std::size_t scale_bytes() const noexcept { return blocks() * 4; }
   std::size_t nibble_bytes() const noexcept {
@@ -30,8 +32,8 @@ struct BlockGrid {
   }
 };
 
-// lo = min; step = (max - lo) / largest_code rounded up to bf16; neither is ever -0. The outcome as for the other
-// codecs: pages of huge values travel raw.
+// lo = min; step = (max - lo) / largest_code rounded up to bf16; neither is ever -0. The outcome as for the
+// other codecs: pages of huge values travel raw.
 kernels::PageOutcome encode_scales(const Bf16* rows, const BlockGrid& grid, std::byte* scales);
 
 bool scales_are_finite(const std::byte* scales, const BlockGrid& grid);

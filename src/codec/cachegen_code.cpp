@@ -1,8 +1,11 @@
-// `cachegen-code`: CacheGen (SIGCOMM 2024) as its public code does it: no differences between tokens. Each token is
-// scaled by its largest size over all channels, and coded in 31 steps (K of layers 0-9, V of layers 0-1) or 15.
+// `cachegen-code`: CacheGen (SIGCOMM 2024) as its public code does it: no differences between tokens. Each
+// token is scaled by its largest size over all channels, and coded in 31 steps (K of layers 0-9, V of layers
+// 0-1) or 15.
 //   code q = round_half_even(x / max * C), C = 15 or 7; x' = bf16(q / C * max)
-//   payload: max bf16[tokens], then for each channel its table u16[2C], then u16 bytes[channels], then their strings
-// The public code keeps its tables and strings by layer and channel for 256 tokens at a time, as pages are here.
+//   payload: max bf16[tokens], then each channel's table u16[2C], then u16 bytes[channels], then the
+//            channels' strings
+// The public code keeps its tables and strings by layer and channel for 256 tokens at a time, as pages do
+// here.
 #include <cmath>
 #include <cstring>
 
@@ -21,7 +24,8 @@ int largest_code(const TensorShape& shape) {
 
 // Everything before the strings.
 std::size_t fixed_bytes(const TensorShape& shape) noexcept {
-  const auto tokens = static_cast<std::size_t>(shape.tokens), channels = static_cast<std::size_t>(shape.channels);
+  const auto tokens = static_cast<std::size_t>(shape.tokens),
+             channels = static_cast<std::size_t>(shape.channels);
   return tokens * 2 + channels * (table_bytes(2 * largest_code(shape) + 1) + 2);
 }
 
@@ -29,10 +33,12 @@ void quantise(const Bf16* rows, const TensorShape& shape, ByteWriter& out, std::
   const auto top = static_cast<float>(largest_code(shape));
   for (int token = 0; token < shape.tokens; ++token, rows += shape.channels, codes += shape.channels) {
     float max = 0;
-    for (int channel = 0; channel < shape.channels; ++channel) max = std::fmax(max, std::fabs(to_float(rows[channel])));
+    for (int channel = 0; channel < shape.channels; ++channel)
+      max = std::fmax(max, std::fabs(to_float(rows[channel])));
     out.write(to_bf16(max).bits);
     for (int channel = 0; channel < shape.channels; ++channel)
-      codes[channel] = max > 0 ? static_cast<std::int8_t>(std::nearbyint(to_float(rows[channel]) / max * top)) : std::int8_t{0};
+      codes[channel] = max > 0 ? static_cast<std::int8_t>(std::nearbyint(to_float(rows[channel]) / max * top))
+                               : std::int8_t{0};
   }
 }
 
@@ -97,7 +103,8 @@ class CacheGenCode final : public Codec {
   }
 
  private:
-  static Result<void> decode_codes(std::span<const std::byte> payload, const TensorShape& shape, std::int8_t* codes) {
+  static Result<void> decode_codes(std::span<const std::byte> payload, const TensorShape& shape,
+                                   std::int8_t* codes) {
     const auto channels = static_cast<std::size_t>(shape.channels);
     const int top = largest_code(shape);
     ByteReader in(payload);
@@ -116,12 +123,15 @@ class CacheGenCode final : public Codec {
       decode_column(string, model, shape.tokens, channels, codes + channel);
     }
     if (in.ok() && in.left() == 0) return {};
-    return Error(ErrorCode::bad_data, "anchor payload", "its channels' strings do not fill it; it is damaged");
+    return Error(ErrorCode::bad_data, "anchor payload",
+                 "its channels' strings do not fill it; it is damaged");
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Codec> make_cachegen_code(const CodecOptions&) { return std::make_unique<CacheGenCode>(); }
+std::unique_ptr<Codec> make_cachegen_code(const CodecOptions&) {
+  return std::make_unique<CacheGenCode>();
+}
 
 }  // namespace lynxkv::codec

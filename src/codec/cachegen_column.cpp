@@ -39,14 +39,16 @@ Result<void> read_table(std::span<const std::byte> bytes, ColumnModel& model) {
   bool rises = in.ok();
   for (std::size_t i = 0; i < symbols; ++i) rises = rises && model.cumulative[i] < model.cumulative[i + 1];
   if (rises) return {};
-  return Error(ErrorCode::bad_data, "anchor payload", "the cumulative frequencies of a channel do not rise; it is damaged");
+  return Error(ErrorCode::bad_data, "anchor payload",
+               "the cumulative frequencies of a channel do not rise; it is damaged");
 }
 
 void encode_column(const Column& column, const ColumnModel& model, std::vector<std::byte>& out) {
   if (model.count == 1) return;
   RangeEncoder coder(out);
   for (int i = 0; i < column.rows; ++i) {
-    const auto symbol = static_cast<std::size_t>(column.codes[static_cast<std::size_t>(i) * column.stride] - model.first);
+    const auto symbol =
+        static_cast<std::size_t>(column.codes[static_cast<std::size_t>(i) * column.stride] - model.first);
     coder.encode(model.cumulative[symbol], model.cumulative[symbol + 1] - model.cumulative[symbol]);
   }
   coder.finish();

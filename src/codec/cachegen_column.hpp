@@ -1,5 +1,5 @@
-// The entropy coding of both CacheGen codecs: each channel of a page tensor has its own distribution, sent along as a
-// table of 16-bit cumulative frequencies, and its own string of a range coder.
+// The entropy coding of both CacheGen codecs: each channel of a page tensor has its own distribution, sent
+// along as a table of 16-bit cumulative frequencies, and its own string of a range coder.
 #pragma once
 
 #include <array>
@@ -28,19 +28,23 @@ struct Column {
   int rows;
 };
 
-// cumulative[i] = floor(codes below it * (2^16 - count) / rows) + i: every code of the alphabet keeps a share.
-// All codes are in the alphabet.
+// cumulative[i] = floor(codes below it * (2^16 - count) / rows) + i: every code of the alphabet keeps a
+// share. All codes are in the alphabet.
 ColumnModel model_of(const Column& column, int first, int count);
 
 // A table in a payload: u16 cumulative[1 .. count - 1]; both ends are known.
-constexpr std::size_t table_bytes(int count) { return static_cast<std::size_t>(count - 1) * 2; }
+constexpr std::size_t table_bytes(int count) {
+  return static_cast<std::size_t>(count - 1) * 2;
+}
 void write_table(const ColumnModel& model, ByteWriter& out);
 // Error{bad_data} where frequencies do not rise. `bytes` has table_bytes(model.count).
 Result<void> read_table(std::span<const std::byte> bytes, ColumnModel& model);
 
 // At most column_bound(rows) bytes.
 void encode_column(const Column& column, const ColumnModel& model, std::vector<std::byte>& out);
-constexpr std::size_t column_bound(int rows) { return static_cast<std::size_t>(rows) * 2 + 8; }
+constexpr std::size_t column_bound(int rows) {
+  return static_cast<std::size_t>(rows) * 2 + 8;
+}
 // Codes go to codes[0], codes[stride], ...: `rows` of them, all in the alphabet whatever the bytes are.
 void decode_column(std::span<const std::byte> bytes, const ColumnModel& model, int rows, std::size_t stride,
                    std::int8_t* codes);

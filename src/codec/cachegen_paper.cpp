@@ -1,14 +1,16 @@
-// `cachegen-paper`: CacheGen (SIGCOMM 2024) as the paper describes it. Tokens form groups of ten; the first of a group
-// is kept finer, eight bits scaled by its largest size over all channels, and the others are coded as differences to
-// it as decoded, in bins that grow with depth: 0.5, 1 and 1.5 for the model's three thirds of layers (1 where the
-// layers are not known). The paper gives bins without their unit; here it is the channel's RMS difference in the page,
-// which gives the sizes that it reports. Its choice among several levels by bandwidth is not part of a page codec.
+// `cachegen-paper`: CacheGen (SIGCOMM 2024) as the paper describes it. Tokens form groups of ten; the first
+// of a group is kept finer, eight bits scaled by its largest size over all channels, and the others are coded
+// as differences to it as decoded, in bins that grow with depth: 0.5, 1 and 1.5 for the model's three thirds
+// of layers (1 where the layers are not known). The paper gives bins without a unit; read here as the RMS
+// difference of the channel in the page. Its choice among several levels by bandwidth is not part of a page
+// codec, and its tables are made beforehand for a model, where these are made and sent with each page.
 //   first token:  q = round_half_even(x / max * 127); a = bf16(q / 127 * max)
 //   others:       step = bin * rms, rounded up to bf16; q = round_half_even((x - a) / step), held within 127;
 //                 x' = bf16(a + q * step)
-//   payload: u16 tokens (the rest does not tell), max bf16[groups], i8 q[groups][channels], step bf16[channels],
-//            i8 first[channels], u8 count[channels] (each channel's alphabet: the codes that occur),
-//            then for each channel its table u16[count - 1], then u16 bytes[channels], then their strings
+//   payload: u16 tokens (the rest does not tell), max bf16[groups], i8 q[groups][channels],
+//            step bf16[channels], i8 first[channels], u8 count[channels] (each channel's alphabet: the codes
+//            that occur), then each channel's table u16[count - 1], then u16 bytes[channels], then the
+//            channels' strings
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -24,21 +26,27 @@ constexpr StreamSpec one_stream[] = {{StreamId::anchor, Level::target}};
 constexpr int group = 10;
 constexpr int most = 127;
 
-int groups_of(const TensorShape& shape) { return (shape.tokens + group - 1) / group; }
-int others_of(const TensorShape& shape) { return shape.tokens - groups_of(shape); }
+int groups_of(const TensorShape& shape) {
+  return (shape.tokens + group - 1) / group;
+}
+int others_of(const TensorShape& shape) {
+  return shape.tokens - groups_of(shape);
+}
 float bin_of(const TensorShape& shape) {
   if (shape.layers == 0) return 1.0f;
   const std::int64_t third = std::int64_t{3} * shape.layer / shape.layers;
   return third == 0 ? 0.5f : third == 1 ? 1.0f : 1.5f;
 }
-Bf16 first_value(int q, float max) { return to_bf16(static_cast<float>(q) / static_cast<float>(most) * max); }
+Bf16 first_value(int q, float max) {
+  return to_bf16(static_cast<float>(q) / static_cast<float>(most) * max);
+}
 
 // What comes before the tables.
 struct Head {
   std::vector<Bf16> max;                 // [groups]
   std::vector<std::int8_t> first_codes;  // [groups][channels]
   std::vector<Bf16> step;                // [channels]
-  std::vector<std::int8_t> codes;        // [others][channels]; a row at least, so that a column has an address
+  std::vector<std::int8_t> codes;  // [others][channels]; a row at least, so that a column has an address
 
   explicit Head(const TensorShape& shape)
       : max(static_cast<std::size_t>(groups_of(shape))),
@@ -56,11 +64,13 @@ void quantise_first_tokens(const Bf16* rows, const TensorShape& shape, Head& hea
   const auto channels = static_cast<std::size_t>(shape.channels);
   for (std::size_t g = 0; g < head.max.size(); ++g, rows += channels * group) {
     float max = 0;
-    for (std::size_t channel = 0; channel < channels; ++channel) max = std::fmax(max, std::fabs(to_float(rows[channel])));
+    for (std::size_t channel = 0; channel < channels; ++channel)
+      max = std::fmax(max, std::fabs(to_float(rows[channel])));
     head.max[g] = to_bf16(max);
     for (std::size_t channel = 0; channel < channels; ++channel)
       head.first_codes[g * channels + channel] =
-          max > 0 ? static_cast<std::int8_t>(std::nearbyint(to_float(rows[channel]) / max * 127.0f)) : std::int8_t{0};
+          max > 0 ? static_cast<std::int8_t>(std::nearbyint(to_float(rows[channel]) / max * 127.0f))
+                  : std::int8_t{0};
   }
 }
 
@@ -68,11 +78,13 @@ void quantise_differences(const Bf16* rows, const TensorShape& shape, Head& head
   const auto channels = static_cast<std::size_t>(shape.channels);
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const auto difference = [&](int token) {
-      return to_float(rows[static_cast<std::size_t>(token) * channels + channel]) - to_float(head.first(token, channel));
+      return to_float(rows[static_cast<std::size_t>(token) * channels + channel]) -
+             to_float(head.first(token, channel));
     };
     double sum = 0;
     for (int token = 0; token < shape.tokens; ++token)
-      if (token % group != 0) sum += static_cast<double>(difference(token)) * static_cast<double>(difference(token));
+      if (token % group != 0)
+        sum += static_cast<double>(difference(token)) * static_cast<double>(difference(token));
     const double rms = others_of(shape) > 0 ? std::sqrt(sum / others_of(shape)) : 0.0;
     head.step[channel] = to_bf16_up(bin_of(shape) * static_cast<float>(rms));
     const float step = to_float(head.step[channel]);
@@ -86,7 +98,9 @@ void quantise_differences(const Bf16* rows, const TensorShape& shape, Head& head
   }
 }
 
-Error broken(const char* what) { return Error(ErrorCode::bad_data, "anchor payload", std::string(what) + "; it is damaged"); }
+Error broken(const char* what) {
+  return Error(ErrorCode::bad_data, "anchor payload", std::string(what) + "; it is damaged");
+}
 
 template <class T>
 bool copy(ByteReader& in, std::vector<T>& out) {
@@ -116,7 +130,8 @@ Result<void> read_codes(ByteReader& in, const TensorShape& shape, Head& head) {
   for (std::size_t channel = 0; channel < channels; ++channel) {
     models[channel].first = first[channel];
     models[channel].count = count[channel];
-    if (count[channel] == 0 || first[channel] + count[channel] - 1 > most) return broken("a channel's alphabet is out of range");
+    if (count[channel] == 0 || first[channel] + count[channel] - 1 > most)
+      return broken("a channel's alphabet is out of range");
     const auto table = in.take(table_bytes(count[channel]));
     if (!in.ok()) return broken("it ends inside its tables");
     if (auto read = read_table(table, models[channel]); !read) return read;
@@ -139,7 +154,8 @@ class CacheGenPaper final : public Codec {
   std::size_t payload_bytes(StreamId stream, const TensorShape& shape, bool raw) const noexcept override {
     if (stream != StreamId::anchor) return 0;
     if (raw) return raw_bytes(shape);
-    const auto groups = static_cast<std::size_t>(groups_of(shape)), channels = static_cast<std::size_t>(shape.channels);
+    const auto groups = static_cast<std::size_t>(groups_of(shape)),
+               channels = static_cast<std::size_t>(shape.channels);
     return 2 + groups * (2 + channels) + channels * (6 + table_bytes(255) + column_bound(others_of(shape)));
   }
 
@@ -179,7 +195,8 @@ class CacheGenPaper final : public Codec {
     for (int token = 0; token < shape.tokens; ++token)
       for (std::size_t channel = 0; channel < head.step.size(); ++channel) {
         const Bf16 a = head.first(token, channel);
-        const float difference = token % group == 0 ? 0.0f : static_cast<float>(*code++) * to_float(head.step[channel]);
+        const float difference =
+            token % group == 0 ? 0.0f : static_cast<float>(*code++) * to_float(head.step[channel]);
         *rows++ = token % group == 0 ? a : to_bf16(to_float(a) + difference);
       }
     return {};
@@ -214,6 +231,8 @@ class CacheGenPaper final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_cachegen_paper(const CodecOptions&) { return std::make_unique<CacheGenPaper>(); }
+std::unique_ptr<Codec> make_cachegen_paper(const CodecOptions&) {
+  return std::make_unique<CacheGenPaper>();
+}
 
 }  // namespace lynxkv::codec

@@ -1,6 +1,6 @@
-// `lynx-exact`: the streams of `lynx`, and a third one that restores every bit of the BF16 input. It drafts on the
-// anchor; the truth is the exact level. The residual enables nothing new by itself: it is what the third stream
-// builds on (kernels/exact.hpp has the format).
+// `lynx-exact`: the streams of `lynx`, and a third one that restores every bit of the BF16 input. It drafts
+// on the anchor; the truth is the exact level. The residual enables nothing new by itself: it is what the
+// third stream builds on (kernels/exact.hpp has the format).
 #include <algorithm>
 #include <string>
 
@@ -62,11 +62,13 @@ class LynxExact final : public Codec {
       return decode_raw(in, shape, rows);
     }
     const kernels::LynxLayout placed = layout(shape);
-    if (auto sized = check_payload(StreamId::anchor, in.payload[0], placed.anchor_bytes()); !sized) return sized;
-    if (auto sized = check_payload(StreamId::residual, in.payload[1], placed.nibble_bytes()); !sized) return sized;
+    if (auto sized = check_payload(StreamId::anchor, in.payload[0], placed.anchor_bytes()); !sized)
+      return sized;
+    if (auto sized = check_payload(StreamId::residual, in.payload[1], placed.nibble_bytes()); !sized)
+      return sized;
     if (!kernels::lynx_scalars_are_finite(in.payload[0].data(), placed)) return bad_scalars();
-    return kernels::exact_decode(in.payload[0].data(), in.payload[1].data(), in.payload[2], placed, coding_, tables_,
-                                 workspace(), rows);
+    return kernels::exact_decode(in.payload[0].data(), in.payload[1].data(), in.payload[2], placed, coding_,
+                                 tables_, workspace(), rows);
   }
 
  private:
@@ -83,6 +85,8 @@ class LynxExact final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_lynx_exact(const CodecOptions& options) { return std::make_unique<LynxExact>(options); }
+std::unique_ptr<Codec> make_lynx_exact(const CodecOptions& options) {
+  return std::make_unique<LynxExact>(options);
+}
 
 }  // namespace lynxkv::codec

@@ -15,7 +15,8 @@ constexpr StreamSpec one_stream[] = {{StreamId::anchor, Level::target}};
 
 std::array<float, 256> make_values() {
   std::array<float, 256> values{};
-  for (int code = 0; code < 256; ++code) values[static_cast<std::size_t>(code)] = from_e4m3(static_cast<std::uint8_t>(code));
+  for (int code = 0; code < 256; ++code)
+    values[static_cast<std::size_t>(code)] = from_e4m3(static_cast<std::uint8_t>(code));
   return values;
 }
 
@@ -95,6 +96,8 @@ class Fp8 final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_fp8(const CodecOptions&) { return std::make_unique<Fp8>(); }
+std::unique_ptr<Codec> make_fp8(const CodecOptions&) {
+  return std::make_unique<Fp8>();
+}
 
 }  // namespace lynxkv::codec

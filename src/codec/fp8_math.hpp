@@ -1,5 +1,5 @@
-// The eight-bit float e4m3: a sign, four bits of exponent (bias 7), three of mantissa; no infinities; 0x7f and 0xff
-// are NaN, so the largest value is 448.
+// The eight-bit float e4m3: a sign, four bits of exponent (bias 7), three of mantissa; no infinities; 0x7f
+// and 0xff are NaN, so the largest value is 448.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,8 @@ inline std::uint8_t to_e4m3(float x) {
   const auto sign = static_cast<std::uint8_t>(bits >> 24 & 0x80);
   const float size = std::fabs(x);
   if (size >= largest_e4m3) return sign | 0x7e;
-  if (size < 0x1p-6f) return sign | static_cast<std::uint8_t>(std::nearbyint(size * 0x1p9f));  // steps of 2^-9
+  if (size < 0x1p-6f)
+    return sign | static_cast<std::uint8_t>(std::nearbyint(size * 0x1p9f));  // steps of 2^-9
   bits &= 0x7fffffffu;
   bits += 0x7ffffu + (bits >> 20 & 1);  // keeps three bits of mantissa
   return sign | static_cast<std::uint8_t>((bits >> 20) - ((127 - 7) << 3));
@@ -30,6 +31,8 @@ inline float from_e4m3(std::uint8_t code) {
   return (code & 0x80) != 0 ? -size : size;
 }
 
-inline bool is_e4m3_nan(std::uint8_t code) { return (code & 0x7f) == 0x7f; }
+inline bool is_e4m3_nan(std::uint8_t code) {
+  return (code & 0x7f) == 0x7f;
+}
 
 }  // namespace lynxkv::codec

@@ -1,8 +1,8 @@
-// `kivi4`: the grids of KIVI (ICML 2024) at four bits: K by channel in groups of 32 tokens, V by token in groups of 32
-// channels, asymmetric. One stream, no draft.
+// `kivi4`: the grids of KIVI (ICML 2024) at four bits: K by channel in groups of 32 tokens, V by token in
+// groups of 32 channels, asymmetric. One stream, no draft.
 //   payload: the scales (codec/block_grid.hpp), then the codes token-major, two a byte, the even channel low
-// 5 bits an element where 32 divides. KIVI's newest tokens, which it leaves unquantised, are those that the decode
-// rank computes itself: they never come as a page tensor.
+// 5 bits an element where 32 divides. KIVI's newest tokens, which it leaves unquantised, are those that the
+// decode rank computes itself: they never come as a page tensor.
 #include "codec/block_grid.hpp"
 #include "codec/shape.hpp"
 
@@ -44,7 +44,8 @@ class Kivi final : public Codec {
     GridRow row(grid, payload);
     std::vector<std::uint8_t> codes(static_cast<std::size_t>(shape.channels));
     std::byte* nibbles = payload + grid.scale_bytes();
-    for (int token = 0; token < shape.tokens; ++token, rows += shape.channels, nibbles += shape.channels / 2) {
+    for (int token = 0; token < shape.tokens;
+         ++token, rows += shape.channels, nibbles += shape.channels / 2) {
       row.next();
       row.encode(rows, codes.data());
       pack_nibbles(codes.data(), shape.channels, nibbles);
@@ -58,7 +59,8 @@ class Kivi final : public Codec {
     if (in.raw) return decode_raw(in, shape, rows);
     const BlockGrid grid = grid_of(shape);
     const std::byte* payload = in.payload[0].data();
-    if (auto sized = check_payload(StreamId::anchor, in.payload[0], grid.scale_bytes() + grid.nibble_bytes()); !sized)
+    if (auto sized = check_payload(StreamId::anchor, in.payload[0], grid.scale_bytes() + grid.nibble_bytes());
+        !sized)
       return sized;
     if (!scales_are_finite(payload, grid)) return bad_scalars();
     GridRow row(grid, payload);
@@ -78,6 +80,8 @@ class Kivi final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_kivi4(const CodecOptions&) { return std::make_unique<Kivi>(); }
+std::unique_ptr<Codec> make_kivi4(const CodecOptions&) {
+  return std::make_unique<Kivi>();
+}
 
 }  // namespace lynxkv::codec

@@ -1,12 +1,13 @@
-// `quantspec`: the two planes of QuantSpec (ICML 2025): K by channel in groups of 128 tokens, V by token in groups of
-// 128 channels; an upper plane of four bits, asymmetric, and a lower one of four signed bits that codes the upper
-// one's error with a sixteenth of its step. One scale serves both: step is the lower plane's.
+// `quantspec`: the two planes of QuantSpec (ICML 2025): K by channel in groups of 128 tokens, V by token in
+// groups of 128 channels; an upper plane of four bits, asymmetric, and a lower one of four signed bits that
+// codes the upper one's error with a sixteenth of its step. One scale serves both: step is the lower plane's.
 //   q = round((x - lo) / step), 0 .. 240; upper = (q + 8) >> 4, 0 .. 15; lower = q - 16 upper, -8 .. 7
 //   draft = lo + 16 upper * step; full = lo + q * step
-//   anchor:   the scales (codec/block_grid.hpp), then the upper codes token-major, two a byte, the even channel low
+//   anchor: the scales (codec/block_grid.hpp), then the upper codes token-major, two a byte, the even channel
+//           low
 //   residual: the lower codes in the same order, two's complement
-// 4.25 + 4 bits an element where 128 divides. QuantSpec keeps its newest tokens unquantised: those are the ones that
-// the decode rank computes itself, and they never come as a page tensor.
+// 4.25 + 4 bits an element where 128 divides. QuantSpec keeps its newest tokens unquantised: those are the
+// ones that the decode rank computes itself, and they never come as a page tensor.
 #include "codec/block_grid.hpp"
 #include "codec/shape.hpp"
 
@@ -62,7 +63,8 @@ class QuantSpec final : public Codec {
     std::byte* high = out.payload[0].data() + grid.scale_bytes();
     std::byte* low = out.payload[1].data();
     const int row_bytes = shape.channels / 2;
-    for (int token = 0; token < shape.tokens; ++token, rows += shape.channels, high += row_bytes, low += row_bytes) {
+    for (int token = 0; token < shape.tokens;
+         ++token, rows += shape.channels, high += row_bytes, low += row_bytes) {
       row.next();
       row.encode(rows, q.data());
       for (std::size_t channel = 0; channel < q.size(); ++channel)
@@ -79,10 +81,12 @@ class QuantSpec final : public Codec {
     const bool full = level == Level::target;
     const BlockGrid grid = grid_of(shape);
     if (full)
-      if (auto sized = check_payload(StreamId::residual, in.payload[1], in.raw ? 0 : grid.nibble_bytes()); !sized)
+      if (auto sized = check_payload(StreamId::residual, in.payload[1], in.raw ? 0 : grid.nibble_bytes());
+          !sized)
         return sized;
     if (in.raw) return decode_raw(in, shape, rows);
-    if (auto sized = check_payload(StreamId::anchor, in.payload[0], grid.scale_bytes() + grid.nibble_bytes()); !sized)
+    if (auto sized = check_payload(StreamId::anchor, in.payload[0], grid.scale_bytes() + grid.nibble_bytes());
+        !sized)
       return sized;
     if (!scales_are_finite(in.payload[0].data(), grid)) return bad_scalars();
     GridRow row(grid, in.payload[0].data());
@@ -103,6 +107,8 @@ class QuantSpec final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_quantspec(const CodecOptions&) { return std::make_unique<QuantSpec>(); }
+std::unique_ptr<Codec> make_quantspec(const CodecOptions&) {
+  return std::make_unique<QuantSpec>();
+}
 
 }  // namespace lynxkv::codec

@@ -1,6 +1,6 @@
-// A byte-wise range coder with 16-bit frequencies: symbols in, bytes out, and back. The models are the caller's.
-// Trailing zero bytes are left away; a decoder takes what is missing as zeros, and never fails: what it gives for
-// damaged bytes are other symbols.
+// A byte-wise range coder with 16-bit frequencies: symbols in, bytes out, and back. The models are the
+// caller's. Trailing zero bytes are left away; a decoder takes what is missing as zeros, and never fails:
+// what it gives for damaged bytes are other symbols.
 #pragma once
 
 #include <cstddef>

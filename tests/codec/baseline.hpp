@@ -22,9 +22,12 @@ inline std::vector<int> bytes_of(const Encoded& out, std::size_t stream) {
   for (const std::byte b : out.payload[stream]) bytes.push_back(static_cast<int>(b));
   return bytes;
 }
-inline Payloads views(const Encoded& out) { return {{out.payload[0], out.payload[1], out.payload[2]}, out.raw}; }
+inline Payloads views(const Encoded& out) {
+  return {{out.payload[0], out.payload[1], out.payload[2]}, out.raw};
+}
 
-inline std::vector<float> decoded(const Codec& codec, Level level, const Encoded& out, const TensorShape& shape) {
+inline std::vector<float> decoded(const Codec& codec, Level level, const Encoded& out,
+                                  const TensorShape& shape) {
   std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens * shape.channels));
   codec.decode(level, views(out), shape, rows.data()).take();
   std::vector<float> values;
@@ -37,7 +40,8 @@ inline std::vector<float> uniform_values(int count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<float> values;
   for (int i = 0; i < count; ++i)
-    values.push_back(to_float(to_bf16(static_cast<float>(static_cast<int>(random() % 4001) - 2000) / 2048.0f)));
+    values.push_back(
+        to_float(to_bf16(static_cast<float>(static_cast<int>(random() % 4001) - 2000) / 2048.0f)));
   return values;
 }
 

@@ -82,7 +82,8 @@ TEST(ColumnCoding, TakesAboutTheEntropyAndComesBack) {
   std::normal_distribution<float> normal;
   for (const int rows : {1, 2, 10, 231, 256}) {
     std::vector<std::int8_t> codes(static_cast<std::size_t>(rows) * 3), found(codes.size());
-    for (std::int8_t& code : codes) code = static_cast<std::int8_t>(std::clamp(normal(random) * 2, -15.0f, 15.0f));
+    for (std::int8_t& code : codes)
+      code = static_cast<std::int8_t>(std::clamp(normal(random) * 2, -15.0f, 15.0f));
     const ColumnModel model = model_of({codes.data() + 1, 3, rows}, -15, 31);
     std::vector<std::byte> bytes;
     encode_column({codes.data() + 1, 3, rows}, model, bytes);
@@ -97,15 +98,15 @@ TEST(ColumnCoding, TakesAboutTheEntropyAndComesBack) {
   }
 }
 
-// One token, layer 10 of K: C = 7, alphabet of 15. Each channel has one code, which owns nearly all of the range:
-// cumulative[i] = i up to it, 65521 + i above, so every string is empty.
+// One token, layer 10 of K: C = 7, alphabet of 15. Each channel has one code, which owns nearly all of the
+// range: cumulative[i] = i up to it, 65521 + i above, so every string is empty.
 TEST(CacheGenCode, IsAsWorkedOutByHandForOneToken) {
   TensorShape shape{.tokens = 1, .channels = 2, .head_dim = 2};
   shape.layer = 10;
   const auto codec = make_codec("cachegen-code", {});
   Encoded out;
   codec->encode(rows_of({-7, 3.5f}).data(), shape, out).take();  // codes -7, and 4: 3.5 is a tie, to even
-  std::vector<int> expected{0xe0, 0x40};  // max 7
+  std::vector<int> expected{0xe0, 0x40};                         // max 7
   const auto table = [&](int code) {
     for (int i = 1; i < 15; ++i) {
       const int cumulative = i > code + 7 ? 65521 + i : i;
@@ -118,7 +119,8 @@ TEST(CacheGenCode, IsAsWorkedOutByHandForOneToken) {
   expected.insert(expected.end(), {0, 0});
   const std::vector<int> found = bytes_of(out, 0);
   ASSERT_GE(found.size(), expected.size() + 2);
-  EXPECT_EQ(std::vector<int>(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(expected.size())), expected);
+  EXPECT_EQ(std::vector<int>(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(expected.size())),
+            expected);
   EXPECT_EQ(decoded(*codec, Level::target, out, shape), (std::vector<float>{-7, 4}));
 }
 
@@ -138,16 +140,18 @@ TEST(CacheGenCode, TakesTwiceTheStepsInEarlyLayers) {
   EXPECT_EQ(value_of_one(page::Kind::value, 2), 0.0f);
 }
 
-// Two tokens, a group: the first is 127, -64 (max 127, so codes 127, -64); differences 2, -2 (rms 2, bin 1: step 2).
+// Two tokens, a group: the first is 127, -64 (max 127, so codes 127, -64); differences 2, -2 (rms 2, bin 1:
+// step 2).
 TEST(CacheGenPaper, IsAsWorkedOutByHandForTwoTokens) {
   const TensorShape shape{.tokens = 2, .channels = 2, .head_dim = 2};
   const auto codec = make_codec("cachegen-paper", {});
   Encoded out;
   codec->encode(rows_of({127, -64, 125, -62}).data(), shape, out).take();
-  EXPECT_EQ(bytes_of(out, 0), (std::vector<int>{2, 0, 0xfe, 0x42, 127, 0xc0,      // tokens, max, codes of the first
-                                                0x00, 0x40, 0x00, 0x40,          // steps
-                                                0xff, 0x01, 1, 1,                // alphabets {-1}, {1}: no tables
-                                                0, 0, 0, 0}));                   // and no strings
+  EXPECT_EQ(bytes_of(out, 0),
+            (std::vector<int>{2, 0, 0xfe, 0x42, 127, 0xc0,  // tokens, max, codes of the first
+                              0x00, 0x40, 0x00, 0x40,       // steps
+                              0xff, 0x01, 1, 1,             // alphabets {-1}, {1}: no tables
+                              0, 0, 0, 0}));                // and no strings
   EXPECT_EQ(decoded(*codec, Level::target, out, shape), (std::vector<float>{127, -64, 125, -62}));
 }
 
@@ -174,7 +178,8 @@ TEST(CacheGenPaper, WidensItsBinsWithDepth) {
 TEST(CacheGenPaper, CodesEveryTenthTokenFiner) {
   const TensorShape shape{.tokens = 25, .channels = 2, .head_dim = 2};
   std::vector<float> values(50, 0.0f);
-  for (const std::size_t first : {0u, 20u, 40u}) values[first] = 127, values[first + 1] = 55;  // tokens 0, 10, 20
+  for (const std::size_t first : {0u, 20u, 40u})
+    values[first] = 127, values[first + 1] = 55;  // tokens 0, 10, 20
   const auto codec = make_codec("cachegen-paper", {});
   Encoded out;
   codec->encode(rows_of(values).data(), shape, out).take();
@@ -230,7 +235,8 @@ TEST(CacheGen, DistortsRealPagesWithinItsBounds) {
   });
 }
 
-// Published: 3.5 to 4.3 times smaller than eight bits an element for the paper's scheme, its tables not counted.
+// Published: 3.5 to 4.3 times smaller than eight bits an element for the paper's scheme, its tables not
+// counted.
 TEST(CacheGenSize, StaysWithinItsBoundsOnRealPages) {
   for (const golden::Case& one : golden::cases()) {
     if (!one.name.starts_with("real_l15_k")) continue;

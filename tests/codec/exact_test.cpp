@@ -1,5 +1,5 @@
-// The exact stream: hand-sized cells and payloads, then every bit back from real pages, from every exponent and from
-// pages made to fall out of their cells; and damage refused.
+// The exact stream: hand-sized cells and payloads, then every bit back from real pages, from every exponent
+// and from pages made to fall out of their cells; and damage refused.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,10 +15,12 @@ namespace {
 using kernels::exact_cell;
 using kernels::exact_ordinal;
 
-Payloads views(const Encoded& out) { return {{out.payload[0], out.payload[1], out.payload[2]}, out.raw}; }
+Payloads views(const Encoded& out) {
+  return {{out.payload[0], out.payload[1], out.payload[2]}, out.raw};
+}
 
-std::vector<Bf16> round_trip(const std::vector<Bf16>& rows, const TensorShape& shape, const CodecOptions& options,
-                             Encoded& out) {
+std::vector<Bf16> round_trip(const std::vector<Bf16>& rows, const TensorShape& shape,
+                             const CodecOptions& options, Encoded& out) {
   const auto codec = make_codec("lynx-exact", options);
   codec->encode(rows.data(), shape, out).take();
   EXPECT_LE(out.payload[2].size(), codec->payload_bytes(StreamId::exact, shape, out.raw));
@@ -46,12 +48,12 @@ TEST(ExactOrdinal, OrdersBf16AsValuesAndKeepsTheZerosApart) {
 }
 
 TEST(ExactCell, HoldsTheBf16ValuesBetweenItsEndsInEitherOrder) {
-  EXPECT_EQ(cell(1.0f, 1.015625f), (std::vector<int>{0x3f80, 3}));      // 1, 1.0078125 and 1.015625
+  EXPECT_EQ(cell(1.0f, 1.015625f), (std::vector<int>{0x3f80, 3}));  // 1, 1.0078125 and 1.015625
   EXPECT_EQ(cell(1.015625f, 1.0f), (std::vector<int>{0x3f80, 3}));
-  EXPECT_EQ(cell(1.001f, 1.01f), (std::vector<int>{0x3f81, 1}));        // 1.0078125 alone
+  EXPECT_EQ(cell(1.001f, 1.01f), (std::vector<int>{0x3f81, 1}));  // 1.0078125 alone
   EXPECT_EQ(cell(-1.01f, -1.001f), (std::vector<int>{-0x3f82, 1}));
   EXPECT_EQ(cell(-1.015625f, -1.0f), (std::vector<int>{-0x3f83, 3}));
-  EXPECT_EQ(cell(1.001f, 1.002f), (std::vector<int>{0x3f80, 2}));       // none inside: the neighbours
+  EXPECT_EQ(cell(1.001f, 1.002f), (std::vector<int>{0x3f80, 2}));  // none inside: the neighbours
   EXPECT_EQ(cell(-1.002f, -1.001f), (std::vector<int>{-0x3f82, 2}));
   EXPECT_EQ(cell(2.0f, 2.0f), (std::vector<int>{0x4000, 1}));
 }
@@ -82,18 +84,22 @@ TEST(ExactShare, LeavesASlotForValuesOutsideTheirCell) {
 
 // Two values are stored: a coded payload would take 136 bytes more.
 TEST(ExactPayload, StoresWhatIsTooSmallToCode) {
-  const TensorShape shape{.tokens = 1, .channels = 2, .head_dim = 2, .chunk_tokens = 32, .first_position = 256};
+  const TensorShape shape{
+      .tokens = 1, .channels = 2, .head_dim = 2, .chunk_tokens = 32, .first_position = 256};
   Encoded out;
   const std::vector<Bf16> rows{Bf16{0x3f80}, Bf16{0xc000}};
   EXPECT_EQ(round_trip(rows, shape, {}, out), rows);
-  EXPECT_EQ(out.payload[2], (std::vector<std::byte>{std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0x80},
-                                                    std::byte{0x3f}, std::byte{0x00}, std::byte{0xc0}}));
+  EXPECT_EQ(out.payload[2],
+            (std::vector<std::byte>{std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0x80},
+                                    std::byte{0x3f}, std::byte{0x00}, std::byte{0xc0}}));
 }
 
-// 64 x 2 ones: gscale is 0, every cell holds 1 alone. Each lane codes four values of share 16383 out of 16384 slots:
-// from 65536, state' = (state / 16383 << 14) + state % 16383: 65540, 65544, 65548, 65552. No word, no extra.
+// 64 x 2 ones: gscale is 0, every cell holds 1 alone. Each lane codes four values of share 16383 out of 16384
+// slots: from 65536, state' = (state / 16383 << 14) + state % 16383: 65540, 65544, 65548, 65552. No word, no
+// extra.
 TEST(ExactPayload, IsAsWorkedOutByHandForAConstantPage) {
-  const TensorShape shape{.tokens = 64, .channels = 2, .head_dim = 2, .chunk_tokens = 32, .first_position = 256};
+  const TensorShape shape{
+      .tokens = 64, .channels = 2, .head_dim = 2, .chunk_tokens = 32, .first_position = 256};
   const std::vector<Bf16> rows(128, Bf16{0x3f80});
   Encoded out;
   EXPECT_EQ(round_trip(rows, shape, {}, out), rows);
@@ -142,14 +148,31 @@ std::vector<Bf16> page(int fill, std::size_t values, std::mt19937& random) {
   for (Bf16& x : rows) {
     const auto bits = static_cast<std::uint16_t>(random());
     switch (fill) {
-      case 0: x = to_bf16(normal(random)); break;
-      case 1: x.bits = static_cast<std::uint16_t>((bits & 0x8000) | (bits & 0x7fff) % 0x7e80); break;  // every exponent
-      case 2: x.bits = bits & 0x807f; break;                                                         // denormals, zeros
-      case 3: x.bits = bits & 0x8000; break;                                                         // zeros alone
-      case 4: x = to_bf16(100.0f + normal(random)); break;                                           // far from zero
-      case 5: x.bits = bits % 8 == 0 ? 0x7e7f : static_cast<std::uint16_t>((bits & 0x8000) | (bits & 0x7fff) % 0x4000); break;
-      case 6: x = to_bf16(std::ldexp(normal(random), static_cast<int>(bits % 40) - 20)); break;
-      default: x = to_bf16(static_cast<float>(bits % 32) * 0.25f); break;  // ties
+      case 0:
+        x = to_bf16(normal(random));
+        break;
+      case 1:
+        x.bits = static_cast<std::uint16_t>((bits & 0x8000) | (bits & 0x7fff) % 0x7e80);
+        break;  // every exponent
+      case 2:
+        x.bits = bits & 0x807f;
+        break;  // denormals, zeros
+      case 3:
+        x.bits = bits & 0x8000;
+        break;  // zeros alone
+      case 4:
+        x = to_bf16(100.0f + normal(random));
+        break;  // far from zero
+      case 5:
+        x.bits =
+            bits % 8 == 0 ? 0x7e7f : static_cast<std::uint16_t>((bits & 0x8000) | (bits & 0x7fff) % 0x4000);
+        break;
+      case 6:
+        x = to_bf16(std::ldexp(normal(random), static_cast<int>(bits % 40) - 20));
+        break;
+      default:
+        x = to_bf16(static_cast<float>(bits % 32) * 0.25f);
+        break;  // ties
     }
   }
   return rows;
@@ -161,7 +184,8 @@ TEST_P(ExactOnEveryTarget, RestoresPagesOfEverySizeAndFill) {
     for (const int channels : {2, 10, 32, 64, 66, 192})
       for (int fill = 0; fill < 8; ++fill)
         for (const bool paper : {false, true}) {
-          SCOPED_TRACE(testing::Message() << tokens << " x " << channels << ", fill " << fill << ", paper " << paper);
+          SCOPED_TRACE(testing::Message()
+                       << tokens << " x " << channels << ", fill " << fill << ", paper " << paper);
           const TensorShape shape{tokens, channels, 2, 32, fill % 2 == 0 ? 0 : 256};
           CodecOptions options;
           if (paper) options = {2.0f, 120, Centre::mean, Sigma::linear, 0};
@@ -177,18 +201,21 @@ TEST_P(ExactOnEveryTarget, FindsTheCellsOfThePlainForm) {
   for (const int channels : {2, 32, 34, 66, 192})
     for (int round = 0; round < 12; ++round) {
       const kernels::LynxLayout layout{70, channels, round % 5, 32};
-      const auto coding = kernels::make_lynx_coding(0.05f, 112, kernels::LynxCentre::mid, kernels::LynxSigma::log);
+      const auto coding =
+          kernels::make_lynx_coding(0.05f, 112, kernels::LynxCentre::mid, kernels::LynxSigma::log);
       const kernels::ExactTables tables = kernels::make_exact_tables(coding.tables);
       std::vector<std::byte> anchor(layout.anchor_bytes()), residual(layout.nibble_bytes());
       for (std::byte& b : anchor) b = static_cast<std::byte>(random());
       for (std::byte& b : residual) b = static_cast<std::byte>(random());
-      for (std::size_t i = 1; i < layout.mu8_at(); i += 2) anchor[i] &= round % 2 == 0 ? std::byte{0xbf} : std::byte{0xfe};  // finite
+      for (std::size_t i = 1; i < layout.mu8_at(); i += 2)
+        anchor[i] &= round % 2 == 0 ? std::byte{0xbf} : std::byte{0xfe};  // finite
       const std::size_t values = kernels::exact_value_count(layout);
       std::vector<std::int16_t> first(values), plain_first(values);
       std::vector<std::uint16_t> count(values), plain_count(values);
-      kernels::exact_cells(anchor.data(), residual.data(), layout, coding, tables, first.data(), count.data());
-      kernels::reference::exact_cells(anchor.data(), residual.data(), layout, coding, tables, plain_first.data(),
-                                      plain_count.data());
+      kernels::exact_cells(anchor.data(), residual.data(), layout, coding, tables, first.data(),
+                           count.data());
+      kernels::reference::exact_cells(anchor.data(), residual.data(), layout, coding, tables,
+                                      plain_first.data(), plain_count.data());
       ASSERT_EQ(first, plain_first);
       ASSERT_EQ(count, plain_count);
     }
@@ -197,13 +224,16 @@ TEST_P(ExactOnEveryTarget, FindsTheCellsOfThePlainForm) {
 INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, ExactOnEveryTarget, testing::ValuesIn(kernels::codec_targets()),
                          [](const auto& tested) { return tested.param; });
 
-// Bounded from both sides: fewer bits than log2 of the cells' members would mean that the page or the codec changed.
+// Bounded from both sides: fewer bits than log2 of the cells' members would mean that the page or the codec
+// changed.
 TEST(ExactSize, StaysWithinItsBoundsOnRealPages) {
   struct Bounds {
     const char* page;
     double least, largest;  // bits an element
   };
-  for (const Bounds& bounds : {Bounds{"real_l0_k_p0", 1.9, 2.3}, {"real_l15_k_p0", 1.8, 2.3}, {"real_l29_v_p0", 2.2, 2.8},
+  for (const Bounds& bounds : {Bounds{"real_l0_k_p0", 1.9, 2.3},
+                               {"real_l15_k_p0", 1.8, 2.3},
+                               {"real_l29_v_p0", 2.2, 2.8},
                                {"real_l7_v_p3", 2.4, 3.0}}) {
     Encoded out;
     for (const golden::Case& one : golden::cases())
@@ -232,7 +262,8 @@ class DamagedExact : public testing::Test {
     return result.error().what();
   }
 
-  TensorShape shape_{.tokens = 256, .channels = 130, .head_dim = 2, .chunk_tokens = 32, .first_position = 256};
+  TensorShape shape_{
+      .tokens = 256, .channels = 130, .head_dim = 2, .chunk_tokens = 32, .first_position = 256};
   std::unique_ptr<Codec> codec_ = make_codec("lynx-exact", {});
   std::vector<Bf16> rows_;
   Encoded out_;
@@ -255,8 +286,9 @@ TEST_F(DamagedExact, IsRefusedForEverySingleFlippedBitThatItCanFlip) {
 }
 
 TEST_F(DamagedExact, IsRefusedWhereItIsCutOrContinued) {
-  for (const std::size_t size : {std::size_t{0}, std::size_t{3}, std::size_t{4}, std::size_t{11}, std::size_t{27},
-                                 std::size_t{28}, std::size_t{155}, out_.payload[2].size() - 1, out_.payload[2].size() - 2}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{3}, std::size_t{4}, std::size_t{11}, std::size_t{27}, std::size_t{28},
+        std::size_t{155}, out_.payload[2].size() - 1, out_.payload[2].size() - 2}) {
     std::vector<std::byte> exact = out_.payload[2];
     exact.resize(size);
     EXPECT_NE(refusal(exact), "") << size;
@@ -274,7 +306,8 @@ TEST_F(DamagedExact, IsRefusedForAnUnknownFormAndForCountsThatDoNotFit) {
     exact = out_.payload[2];
     for (std::size_t i = 0; i < 4; ++i) exact[field + i] = std::byte{0xff};
     EXPECT_NE(refusal(exact), "") << field;
-    exact = out_.payload[2];  // one word more here, one extra less there: the size fits, the coder's end does not
+    exact =
+        out_.payload[2];  // one word more here, one extra less there: the size fits, the coder's end does not
     exact[4] = static_cast<std::byte>(static_cast<int>(exact[4]) + 1);
     exact[8] = static_cast<std::byte>(static_cast<int>(exact[8]) - 1);
     EXPECT_NE(refusal(exact), "") << field;

@@ -11,9 +11,9 @@ using namespace baseline;
 
 TEST(E4m3, HasTheValuesOfItsDefinition) {
   EXPECT_EQ(from_e4m3(0x00), 0.0f);
-  EXPECT_EQ(from_e4m3(0x01), 0x1p-9f);   // the least subnormal
+  EXPECT_EQ(from_e4m3(0x01), 0x1p-9f);  // the least subnormal
   EXPECT_EQ(from_e4m3(0x07), 7 * 0x1p-9f);
-  EXPECT_EQ(from_e4m3(0x08), 0x1p-6f);   // the least normal number
+  EXPECT_EQ(from_e4m3(0x08), 0x1p-6f);  // the least normal number
   EXPECT_EQ(from_e4m3(0x38), 1.0f);
   EXPECT_EQ(from_e4m3(0x39), 1.125f);
   EXPECT_EQ(from_e4m3(0x7e), 448.0f);
@@ -43,7 +43,8 @@ TEST(Fp8, ScalesEveryChannelToItsLargestValue) {
   const auto codec = make_codec("fp8", {});
   Encoded out;
   codec->encode(rows_of({448, -896, 1, 2}).data(), shape, out).take();
-  EXPECT_EQ(bytes_of(out, 0), (std::vector<int>{0x80, 0x3f, 0x00, 0x40, 0x7e, 0xfe, 0x38, 0x38}));  // scales 1, 2
+  EXPECT_EQ(bytes_of(out, 0),
+            (std::vector<int>{0x80, 0x3f, 0x00, 0x40, 0x7e, 0xfe, 0x38, 0x38}));  // scales 1, 2
   EXPECT_EQ(decoded(*codec, Level::target, out, shape), (std::vector<float>{448, -896, 1, 2}));
 }
 

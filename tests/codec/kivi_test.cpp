@@ -24,7 +24,8 @@ TEST(Kivi, CodesVByToken) {
   const auto codec = make_codec("kivi4", {});
   Encoded out;
   codec->encode(rows_of({2, 3, 4, 17, 0, 0, 0, 30}).data(), shape, out).take();
-  EXPECT_EQ(bytes_of(out, 0), (std::vector<int>{0x00, 0x40, 0x00, 0x00, 0x80, 0x3f, 0x00, 0x40, 0x10, 0xf2, 0x00, 0xf0}));
+  EXPECT_EQ(bytes_of(out, 0),
+            (std::vector<int>{0x00, 0x40, 0x00, 0x00, 0x80, 0x3f, 0x00, 0x40, 0x10, 0xf2, 0x00, 0xf0}));
   EXPECT_EQ(decoded(*codec, Level::target, out, shape), (std::vector<float>{2, 3, 4, 17, 0, 0, 0, 30}));
 }
 

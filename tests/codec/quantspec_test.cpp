@@ -1,4 +1,5 @@
-// `quantspec`: payloads worked out by hand, for K by channel and V by token; two-sided distortion on real pages.
+// `quantspec`: payloads worked out by hand, for K by channel and V by token; two-sided distortion on real
+// pages.
 #include <gtest/gtest.h>
 
 #include "tests/codec/baseline.hpp"
@@ -15,12 +16,13 @@ using namespace baseline;
 const std::vector<float> tokens_of_k{0, -5, 7, -5, 8, -5, 23, -5, 24, -5, 100, -5, 232, -5, 240, -5};
 
 TEST(QuantSpec, CodesKByChannelInTwoPlanesOfOneScale) {
-  const TensorShape shape{.tokens = 8, .channels = 2, .head_dim = 2};  // channel 0 as above; channel 1 constant
+  const TensorShape shape{
+      .tokens = 8, .channels = 2, .head_dim = 2};  // channel 0 as above; channel 1 constant
   const auto codec = make_codec("quantspec", {});
   Encoded out;
   codec->encode(rows_of(tokens_of_k).data(), shape, out).take();
-  EXPECT_EQ(bytes_of(out, 0), (std::vector<int>{0x00, 0x00, 0xa0, 0xc0,                            // lo 0, -5
-                                                0x80, 0x3f, 0x00, 0x00,                            // step 1, 0
+  EXPECT_EQ(bytes_of(out, 0), (std::vector<int>{0x00, 0x00, 0xa0, 0xc0,  // lo 0, -5
+                                                0x80, 0x3f, 0x00, 0x00,  // step 1, 0
                                                 0, 0, 1, 1, 2, 6, 15, 15}));
   EXPECT_EQ(bytes_of(out, 1), (std::vector<int>{0, 7, 8, 7, 8, 4, 8, 0}));
   EXPECT_EQ(decoded(*codec, Level::target, out, shape), tokens_of_k);
@@ -35,7 +37,8 @@ TEST(QuantSpec, CodesVByTokenWithTheEvenChannelInTheLowHalf) {
   Encoded out;
   const std::vector<float> v{0, 24, 100, 240, 2, 2, 242, 2};
   codec->encode(rows_of(v).data(), shape, out).take();
-  EXPECT_EQ(bytes_of(out, 0), (std::vector<int>{0x00, 0x00, 0x00, 0x40, 0x80, 0x3f, 0x80, 0x3f, 0x20, 0xf6, 0x00, 0x0f}));
+  EXPECT_EQ(bytes_of(out, 0),
+            (std::vector<int>{0x00, 0x00, 0x00, 0x40, 0x80, 0x3f, 0x80, 0x3f, 0x20, 0xf6, 0x00, 0x0f}));
   EXPECT_EQ(bytes_of(out, 1), (std::vector<int>{0x80, 0x04, 0x00, 0x00}));
   EXPECT_EQ(decoded(*codec, Level::target, out, shape), v);
 }

@@ -38,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else {
     const auto edits = reader.take(std::min<std::size_t>(24, reader.left()));
     const auto left = reader.take(reader.left());
-    std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels), Bf16{0});
+    std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels),
+                           Bf16{0});
     for (std::size_t i = 0; i < rows.size() && left.size() >= 2; ++i) {
       std::memcpy(&rows[i], left.data() + (i % (left.size() / 2)) * 2, sizeof(Bf16));
       rows[i].bits &= 0xbfffu;  // sizes below 2: neither raw nor infinite
@@ -54,7 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       payload[at % payload.size()] = edits[i + 2];
     }
   }
-  std::vector<Bf16> decoded(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels), Bf16{0x1234});
+  std::vector<Bf16> decoded(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels),
+                            Bf16{0x1234});
   const std::vector<Bf16> before = decoded;
   if (!codec.decode(codec::Level::target, {{payload, {}, {}}, false}, shape, decoded.data()).ok())
     require(decoded == before);

@@ -1,5 +1,5 @@
-// The exact stream under three kinds of input: pages of any bits have to come back to their bits; payloads with a few
-// bytes changed, and payloads that nobody encoded, have to be refused or decoded to finite values.
+// The exact stream under three kinds of input: pages of any bits have to come back to their bits; payloads
+// with a few bytes changed, and payloads that nobody encoded, have to be refused or decoded to finite values.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +19,8 @@ void require(bool condition) {
 // The input over and over as finite values; what it lacks is zeros.
 std::vector<Bf16> page_of(ByteReader& reader, const codec::TensorShape& shape) {
   const auto left = reader.take(reader.left());
-  std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels), Bf16{0});
+  std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels),
+                         Bf16{0});
   for (std::size_t i = 0; i < rows.size() && left.size() >= 2; ++i) {
     std::memcpy(&rows[i], left.data() + (i % (left.size() / 2)) * 2, sizeof(Bf16));
     if (!is_finite(rows[i])) rows[i].bits &= 0xff7fu;
