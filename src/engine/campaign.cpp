@@ -28,6 +28,8 @@ std::string attempt_json(const Preparation& preparation) {
   facts["data_hash"] = preparation.data_hash;
   facts["isa"] = model::name_of(preparation.isa);
   facts["threads"] = preparation.threads;
+  const model::ModelConfig& model = preparation.model.config;
+  facts["kv_elements_per_token"] = std::int64_t{2} * model.layers * model.kv_heads * model.head_dim;
   facts["seed"] = preparation.config.suite.seed;
   for (const RankFacts& rank : preparation.ranks) {
     nlohmann::json placed;
