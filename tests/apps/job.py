@@ -13,7 +13,7 @@ ROOT_MAY_RUN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFI
 # Short prompts, so that a job takes seconds; a paced link, so that drafting has time to happen.
 SMALL = {
     "model.path": MODEL,
-    "transfer.modes": "[bf16, int8, lynx-int8, lynx]",
+    "transfer.modes": "[bf16, int8, lynx-int8, lynx, lynx-exact]",
     "transfer.start": "after_prefill",
     "link.gbps": "0.2",
     "suite.lengths": "[300]",

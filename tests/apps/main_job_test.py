@@ -32,13 +32,13 @@ class MainJob(unittest.TestCase):
         cls.folder.__exit__()
 
     def test_a_job_of_one_rank_does_every_sample_in_every_mode(self):
-        self.assertEqual(len(self.rows), 3 * 4)
+        self.assertEqual(len(self.rows), 3 * 5)
         for row in self.rows.values():
             self.assertTrue(row["output_ids"])
             self.assertGreater(row["ttft_s"], 0)
 
     def test_it_ends_in_a_table_with_a_line_for_each_mode(self):
-        for mode in ("bf16", "int8", "lynx-int8", "lynx"):
+        for mode in ("bf16", "int8", "lynx-int8", "lynx", "lynx-exact"):
             self.assertIn(mode, self.table)
 
     def test_lynx_gives_the_output_of_lynx_int8_token_for_token(self):
@@ -46,12 +46,18 @@ class MainJob(unittest.TestCase):
             if mode == "lynx":
                 self.assertEqual(row["output_ids"], self.rows[suite, task, line, "lynx-int8"]["output_ids"])
 
+    def test_lynx_exact_gives_the_output_of_bf16_token_for_token(self):
+        for (suite, task, line, mode), row in self.rows.items():
+            if mode == "lynx-exact":
+                self.assertEqual(row["output_ids"], self.rows[suite, task, line, "bf16"]["output_ids"])
+                self.assertGreater(row["drafted"], 0)
+
     def test_lynx_drafts_and_its_drafts_are_accepted(self):
         lynx = [row for row in self.rows.values() if row["mode"] == "lynx"]
         self.assertGreater(sum(row["drafted"] for row in lynx), 0)
         self.assertGreater(sum(row["accepted"] for row in lynx), 0)
         for row in self.rows.values():
-            if row["mode"] != "lynx":
+            if row["mode"] in ("bf16", "int8", "lynx-int8"):
                 self.assertEqual(row["drafted"], 0)
 
     def test_every_stream_has_the_size_that_its_codec_states(self):
@@ -151,7 +157,7 @@ class Interrupted(unittest.TestCase):
             self.assertEqual(process.returncode, 75, errors)
             self.assertIn("run the same command again", errors)
             self.assertEqual(job.call(*arguments).returncode, 0)
-            self.assertEqual(len(job.rows(out)), 12)
+            self.assertEqual(len(job.rows(out)), 15)
 
 
 if __name__ == "__main__":
