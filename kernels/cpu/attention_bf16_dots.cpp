@@ -88,35 +88,19 @@ void turn(__m512i (&v)[16]) {
   }
 }
 
-// Where the rows of a block are.
-struct BlockRows {
-  const Bf16* keys[block_positions];
-  const Bf16* values[block_positions];
-  int count = 0;  // rows that there are; keys behind repeat the last one (their scores are masked)
-
-  void find(const QueryTile& tile, int first) {
-    count = std::min(block_positions, tile.limits[tile.rows - 1] - first);
-    find_rows(tile, first, count, keys, values);
-    for (int p = count; p < block_positions; ++p) keys[p] = keys[count - 1];
-  }
-  // A head's part of a row is a few cache lines of many: no hardware prefetcher guesses the next ones.
-  void prefetch(int head_dim) const {
-    for (int p = 0; p < count; ++p)
-      for (int c = 0; c < head_dim; c += 2 * lanes) {
-        _mm_prefetch(keys[p] + c, _MM_HINT_T0);
-        _mm_prefetch(values[p] + c, _MM_HINT_T0);
-      }
-  }
-};
-
-// Values behind `count` are zero up to the end of a pair.
-void read_block(const BlockRows& rows, int head_dim, Pair* keys, Pair* values) {
+// Keys and values of [first, first + count). Positions behind repeat the last key (their scores are masked)
+// and have zero values up to the end of a pair.
+void read_block(const QueryTile& tile, int first, int count, Pair* keys, Pair* values) {
   alignas(64) static const Bf16 nothing[32] = {};
+  const Bf16* key_rows[block_positions];
+  const Bf16* value_rows[block_positions];
+  find_rows(tile, first, count, key_rows, value_rows);
+  for (int p = count; p < block_positions; ++p) key_rows[p] = key_rows[count - 1];
   for (int p = 0; p < block_positions; p += lanes)
-    for (int c = 0; c < head_dim; c += 2 * lanes) {
+    for (int c = 0; c < tile.head_dim; c += 2 * lanes) {
       __m512i words[16];
       LYNXKV_UNROLL
-      for (int i = 0; i < 16; ++i) words[i] = _mm512_loadu_si512(rows.keys[p + i] + c);
+      for (int i = 0; i < 16; ++i) words[i] = _mm512_loadu_si512(key_rows[p + i] + c);
       turn(words);
       LYNXKV_UNROLL
       for (int i = 0; i < 16; ++i) _mm512_store_si512(keys + (c / 2 + i) * block_positions + p, words[i]);
@@ -125,10 +109,10 @@ void read_block(const BlockRows& rows, int head_dim, Pair* keys, Pair* values) {
   alignas(64) std::uint16_t order[32];
   for (std::uint16_t i = 0; i < 32; ++i) order[i] = static_cast<std::uint16_t>(i / 2 + (i % 2) * 32);
   const __m512i low = _mm512_load_si512(order), high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  for (int p = 0; p < rows.count; p += 2, values += head_dim)
-    for (int c = 0; c < head_dim; c += 2 * lanes) {
-      const __m512i even = _mm512_loadu_si512(rows.values[p] + c);
-      const __m512i odd = _mm512_loadu_si512(p + 1 < rows.count ? rows.values[p + 1] + c : nothing);
+  for (int p = 0; p < count; p += 2, values += tile.head_dim)
+    for (int c = 0; c < tile.head_dim; c += 2 * lanes) {
+      const __m512i even = _mm512_loadu_si512(value_rows[p] + c);
+      const __m512i odd = _mm512_loadu_si512(p + 1 < count ? value_rows[p + 1] + c : nothing);
       _mm512_store_si512(values + c, _mm512_permutex2var_epi16(even, low, odd));
       _mm512_store_si512(values + c + lanes, _mm512_permutex2var_epi16(even, high, odd));
     }
@@ -257,15 +241,9 @@ void attend_partition_bf16_dots(const QueryTile& tile, int first, float* scratch
                        reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(tile.query + i + lanes),
                                                                      _mm512_loadu_ps(tile.query + i))));
   int row = 0;
-  BlockRows rows, next;
-  rows.find(tile, first);
-  for (int begin = first; begin < last; begin += block_positions, rows = next) {
+  for (int begin = first; begin < last; begin += block_positions) {
     while (tile.limits[row] <= begin) ++row;
-    if (begin + block_positions < last) {
-      next.find(tile, begin + block_positions);
-      next.prefetch(tile.head_dim);
-    }
-    read_block(rows, tile.head_dim, keys, values);
+    read_block(tile, begin, std::min(block_positions, tile.limits[tile.rows - 1] - begin), keys, values);
     const Block block{keys, values, begin, tile.head_dim};
     int r = row;
     for (; r + group_rows <= tile.rows; r += group_rows)
