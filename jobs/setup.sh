@@ -11,7 +11,7 @@ say() { printf 'setup: %s\n' "$*"; }
 packages=(
   build-essential cmake ninja-build ccache pkg-config git ca-certificates python3 python3-pip unzip
   libopenmpi-dev openmpi-bin libhdf5-dev hdf5-tools libdnnl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
-  libfmt-dev libspdlog-dev libpcre2-dev libicu-dev libxxhash-dev libhwy-dev libgtest-dev libbenchmark-dev
+  libfmt-dev libspdlog-dev libicu-dev libxxhash-dev libhwy-dev libgtest-dev libbenchmark-dev
   python3-h5py python3-numpy python3-matplotlib iproute2
 )
 missing=()

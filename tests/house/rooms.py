@@ -29,7 +29,6 @@ VENDOR = {
     "hdf5": ("src/results/hdf5*.cpp", "src/results/hdf5_edge.hpp"),
     "yaml-cpp/": ("src/engine/config*.cpp",),
     "spdlog/": ("src/base/log.cpp",),
-    "pcre2": ("src/model/*.cpp",),
     "unicode/": ("src/model/*.cpp", "src/suite/*.cpp"),
     "xxhash.h": ("src/base/hash.cpp",),
     "CLI/": ("apps/*",),

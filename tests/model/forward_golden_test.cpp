@@ -66,7 +66,13 @@ INSTANTIATE_TEST_SUITE_P(Llama, GoldenModel,
                          ::testing::Combine(::testing::Values("llama", "llama-tied"),
                                             ::testing::Values("config.json", "config_hub.json"),
                                             ::testing::Values(Isa::amx, Isa::avx512_bf16, Isa::avx512,
-                                                              Isa::avx2)));
+                                                              Isa::avx2)),
+                         [](const auto& run) {
+                           const std::string config = std::get<1>(run.param);
+                           return std::string(std::get<0>(run.param) == std::string("llama") ? "llama" : "llama_tied") +
+                                  (config == "config.json" ? "_config_" : "_config_hub_") +
+                                  std::string(name_of(std::get<2>(run.param)));
+                         });
 
 class RealModel : public ::testing::TestWithParam<Isa> {
  protected:
