@@ -161,7 +161,7 @@ Run set_up(CLI::App& app) {
 extern const Command capture_command;
 const Command capture_command{
     "capture", "the KV that a model makes of a text, for `lynxkv codec` and `lynxkv bench codec --kv`",
-    "echo 'The valley lies between two rivers.' > text.txt && lynxkv capture MODEL.gguf captured --text "
+    "echo 'The valley lies between two rivers.' > text.txt && lynxkv capture $(jobs/fetch-model.sh) captured --text "
     "text.txt",
     set_up};
 

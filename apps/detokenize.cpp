@@ -59,7 +59,7 @@ extern const Command detokenize_command;
 const Command detokenize_command = {"detokenize",
                                     "Token ids to texts: JSON Lines {\"ids\": [..]} on standard input",
                                     "echo '{\"ids\": [19556, 28, 905]}' | lynxkv detokenize "
-                                    "~/.cache/lynxkv/models/SmolLM2-135M-Instruct-Q4_1.gguf",
+                                    "$(jobs/fetch-model.sh)",
                                     set_up};
 
 }  // namespace lynxkv::apps

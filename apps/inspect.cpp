@@ -79,7 +79,7 @@ Run set_up(CLI::App& app) {
 
 extern const Command inspect_command;
 const Command inspect_command = {"inspect", "What is in a model, a results file or a journal",
-                                 "lynxkv inspect ~/.cache/lynxkv/models/SmolLM2-135M-Instruct-Q4_1.gguf",
+                                 "lynxkv inspect $(jobs/fetch-model.sh)",
                                  set_up};
 
 }  // namespace lynxkv::apps

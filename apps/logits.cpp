@@ -144,7 +144,7 @@ Run set_up(CLI::App& app) {
 extern const Command logits_command;
 const Command logits_command{"logits", "logits and greedy continuation of given token ids, as JSON",
                              "echo '{\"input_ids\": [1, 2, 3], \"positions\": [2], \"continue\": 8}' > "
-                             "ids.json && lynxkv logits MODEL.gguf --ids ids.json",
+                             "ids.json && lynxkv logits $(jobs/fetch-model.sh) --ids ids.json",
                              set_up};
 
 }  // namespace lynxkv::apps

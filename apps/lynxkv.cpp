@@ -1,6 +1,9 @@
 // lynxkv: one program, a file for each subcommand.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -45,6 +48,26 @@ std::string with_hint(const CLI::App& root, const std::string& message, int argc
   return message;
 }
 
+// An example as it works from where the user stands: with the program's name as it was called.
+std::string as_called(const std::string& example, const std::string& program) {
+  std::string text;
+  std::size_t at = 0;
+  for (std::size_t found; (found = example.find("lynxkv ", at)) != std::string::npos; at = found + 6) {
+    const bool word = found == 0 || example[found - 1] == ' ';
+    text += example.substr(at, found - at) + (word ? program : std::string("lynxkv"));
+  }
+  return text + example.substr(at);
+}
+
+// Threads that wait for each other spin a little and then sleep. The default of the OpenMP runtime spins for
+// milliseconds: on a host whose cores are shared with anybody, every wait then costs a time slice. The runtime
+// reads its environment when it is loaded, so the program starts itself once more with it set.
+void bound_spinning(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  setenv("GOMP_SPINCOUNT", "2000", 0);
+  execv("/proc/self/exe", argv);  // where it cannot, nothing is lost but speed
+}
+
 int fail(const std::string& text, int code) {
   std::string line = "lynxkv: " + text;
   for (char& c : line)
@@ -56,13 +79,14 @@ int fail(const std::string& text, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bound_spinning(argv);
   CLI::App app{"LynxKV: prefill and decode on separate ranks, KV pages in fidelity streams", "lynxkv"};
   app.require_subcommand(1);
   app.set_version_flag("--version", LYNXKV_VERSION);
   std::vector<std::pair<CLI::App*, Run>> commands;
   for (const Command& command : lynxkv::apps::all_commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    sub->footer(std::string("Example:\n  ") + command.example);
+    sub->footer("Example:\n  " + as_called(command.example, argv[0]));
     commands.emplace_back(sub, command.set_up(*sub));
   }
   try {

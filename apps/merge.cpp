@@ -45,6 +45,6 @@ Run set_up(CLI::App& app) {
 
 extern const Command merge_command;
 const Command merge_command = {"merge", "Merge the outputs of a job array",
-                               "lynxkv merge out/shard-0 out/shard-1 --into out/all", set_up};
+                               "lynxkv merge out/quickstart --into out/merged", set_up};
 
 }  // namespace lynxkv::apps

@@ -76,6 +76,7 @@ Run set_up(CLI::App& app) {
 
 extern const Command score_command;
 const Command score_command = {"score", "Score predictions that are already there",
-                               "lynxkv score hotpotqa.jsonl --suite longbench", set_up};
+                               "echo '{\"pred\": \"Paris\", \"answers\": [\"in Paris\"]}' > pred.jsonl && "
+                               "lynxkv score pred.jsonl --suite longbench --task hotpotqa", set_up};
 
 }  // namespace lynxkv::apps

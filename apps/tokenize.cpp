@@ -92,7 +92,7 @@ const Command tokenize_command = {"tokenize",
                                   "Texts or conversations to token ids: JSON Lines {\"text\": ..} or "
                                   "{\"messages\": [..]} on standard input",
                                   "echo '{\"text\": \"Hello, world\"}' | lynxkv tokenize "
-                                  "~/.cache/lynxkv/models/SmolLM2-135M-Instruct-Q4_1.gguf",
+                                  "$(jobs/fetch-model.sh)",
                                   set_up};
 
 }  // namespace lynxkv::apps
