@@ -1,5 +1,6 @@
 // lynxkv export: rows for other programs.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,8 @@
 #include "base/error.hpp"
 #include "results/export.hpp"
 #include "results/output.hpp"
+#include "results/hdf5.hpp"
+#include "results/journal.hpp"
 #include "results/posix_file.hpp"
 
 namespace lynxkv::apps {
@@ -18,16 +21,26 @@ struct ExportArguments {
   std::string output, csv, jsonl;
 };
 
+// What an output folder lives by is never written over, whatever folder it belongs to.
+void refuse_results(const std::string& path) {
+  const auto name = std::filesystem::path(path).filename();
+  for (const char* kept : {results::journal_file_name, results::hdf5_file_name, "journal.lock"})
+    if (name == kept)
+      throw Error(ErrorCode::usage, path, "is the name of a results file, which an export would destroy: choose another");
+}
+
 void write_text(const std::string& path, const std::string& text) {
-  if (path == "-")
-    std::fwrite(text.data(), 1, text.size(), stdout);
-  else
+  if (path == "-") {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+      throw Error(ErrorCode::usage, "standard output", "could not be written");
+  } else
     results::replace_file(path, std::as_bytes(std::span(text.data(), text.size())));
 }
 
 int run(const ExportArguments& arguments) {
   if (arguments.csv.empty() && arguments.jsonl.empty())
     throw Error(ErrorCode::usage, "export", "expected --csv DIR or --jsonl FILE");
+  if (!arguments.jsonl.empty()) refuse_results(arguments.jsonl);
   const results::Output output = results::load_output(arguments.output);
   if (!arguments.jsonl.empty()) {
     std::string text;

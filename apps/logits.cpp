@@ -1,4 +1,6 @@
 // lynxkv logits MODEL --ids FILE.json: logits at chosen positions and a greedy continuation, as JSON.
+#include <string_view>
+#include <filesystem>
 #include <algorithm>
 #include <fstream>
 #include <iostream>
@@ -10,6 +12,7 @@
 #include "apps/command.hpp"
 #include "apps/cpus.hpp"
 #include "base/error.hpp"
+#include "base/nearest.hpp"
 #include "model/forward.hpp"
 #include "page/pool.hpp"
 
@@ -51,10 +54,14 @@ std::vector<int> integers(const std::string& file, const json& document, const c
 
 Request read_request(const std::string& file, const model::ModelConfig& config) {
   std::ifstream in(file);
-  if (!in) refuse(file, "could not be opened: expected a JSON file with \"input_ids\"");
+  if (!in || std::filesystem::is_directory(file))
+    refuse(file, "could not be opened: expected a JSON file with \"input_ids\"");
   const json document = json::parse(in, nullptr, false);
   if (!document.is_object())
     refuse(file, "expected a JSON object with \"input_ids\", \"positions\" and \"continue\"");
+  constexpr std::string_view known[] = {"input_ids", "positions", "continue"};
+  for (const auto& [key, value] : document.items())
+    if (std::find(std::begin(known), std::end(known), key) == std::end(known)) refuse(file, unknown_name("key", key, known));
   Request request;
   request.input_ids = integers(file, document, "input_ids", config.vocab);
   if (request.input_ids.empty()) refuse(file, "\"input_ids\": expected at least one token id, found none");

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -80,6 +81,7 @@ int fail(const std::string& text, int code) {
 
 int main(int argc, char** argv) {
   bound_spinning(argv);
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves early is an error of writing, not a death
   CLI::App app{"LynxKV: prefill and decode on separate ranks, KV pages in fidelity streams", "lynxkv"};
   app.require_subcommand(1);
   app.set_version_flag("--version", LYNXKV_VERSION);

@@ -70,12 +70,16 @@ void between(const char* key, double value, double low, double high) {
   }
 }
 
+template <class T>
+void no_repeats(const char* key, std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  if (const auto twice = std::adjacent_find(values.begin(), values.end()); twice != values.end())
+    refuse(key, "names " + nlohmann::json(*twice).dump() + " twice");
+}
+
 void check_transfer(const TransferSection& transfer, int prefill_chunk) {
   if (transfer.modes.empty()) refuse("transfer.modes", "needs at least one mode");
-  std::vector<std::string> sorted = transfer.modes;
-  std::sort(sorted.begin(), sorted.end());
-  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
-    refuse("transfer.modes", "names '" + *twice + "' twice");
+  no_repeats("transfer.modes", transfer.modes);
   const auto names = codec::mode_names();
   for (const std::string& mode : transfer.modes)
     if (std::find(names.begin(), names.end(), mode) == names.end())
@@ -114,6 +118,9 @@ void check(const Config& config) {
   if (config.engine.isa != "auto") (void)model::isa_from(config.engine.isa);
   between("engine.kv_memory_gib", config.engine.kv_memory_gib, 0, 1e6);
   between("suite.samples", config.suite.samples, 0, 1e7);  // 0: all that the file has
+  if (config.suite.tasks.empty()) refuse("suite.tasks", "needs at least one task");
+  no_repeats("suite.tasks", config.suite.tasks);
+  no_repeats("suite.lengths", config.suite.lengths);
   if (config.suite.lengths.empty()) refuse("suite.lengths", "needs at least one length");
   for (const int length : config.suite.lengths) between("suite.lengths", length, 0, 1e7);  // 0: the text as it is
   between("suite.max_tokens", config.suite.max_tokens, 0, 1e6);

@@ -31,6 +31,20 @@ class ResultsCommands(unittest.TestCase):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         return done
 
+    def test_export_never_writes_over_what_an_output_lives_by(self):
+        before = (self.out / "journal.lkj").read_bytes()
+        for name in ("journal.lkj", "results.h5", "journal.lock"):
+            done = self.call("export", self.out, "--jsonl", self.out / name, code=2)
+            self.assertIn("choose another", done.stderr)
+        self.assertEqual((self.out / "journal.lkj").read_bytes(), before)
+
+    def test_export_to_a_full_standard_output_fails(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(job.command("export", str(self.out), "--jsonl", "-"), stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("could not be written", done.stderr)
+
     def test_report_shows_a_line_for_each_mode(self):
         text = self.call("report", self.out).stdout
         self.assertIn("ruler / niah_single, 2048 tokens, start: after_prefill", text)

@@ -82,6 +82,9 @@ TEST(Config, RefusesValuesOutOfRange) {
   EXPECT_TRUE(has(message_of("engine: {prefill_chunk: 100}"), "multiple of transfer.page_tokens"));
   EXPECT_TRUE(has(message_of("transfer: {modes: []}"), "at least one"));
   EXPECT_TRUE(has(message_of("transfer: {modes: [lynx, lynx]}"), "twice"));
+  EXPECT_TRUE(has(message_of("suite: {tasks: []}"), "at least one"));
+  EXPECT_TRUE(has(message_of("suite: {tasks: [vt, vt]}"), "twice"));
+  EXPECT_TRUE(has(message_of("suite: {lengths: [512, 512]}"), "twice"));
   EXPECT_TRUE(has(message_of("suite: {lengths: [-1]}"), "suite.lengths"));
   EXPECT_TRUE(has(message_of("", {"noequals"}), "expected key=value"));
   EXPECT_TRUE(has(message_of("speculation: {temperature: 0.7}"), "only 0"));
