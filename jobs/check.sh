@@ -32,7 +32,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 status=0
-ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" 2>&1 | tee "$log" || status=$?
+# Some tests hold bounds on time, which a busy machine can break once: a second try counts, and both are shown.
+ctest --test-dir build --output-on-failure --no-tests=error --repeat until-pass:2 -j "$(nproc)" 2>&1 | tee "$log" || status=$?
 took "testing" "$at"
 total="$(sed -n 's/.* tests failed out of \([0-9]*\).*/\1/p' "$log" | tail -1)"
 failed="$(sed -n 's/.*tests passed, \([0-9]*\) tests failed out of.*/\1/p' "$log" | tail -1)"
