@@ -1,5 +1,6 @@
 // lynxkv run: a campaign under mpirun or srun, or alone.
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,20 @@ int finish(const engine::RunOutcome& outcome) {
   return outcome.complete ? 0 : 75;
 }
 
+void print_plan(const engine::Preparation& preparation) {
+  std::printf("%s\n%s", engine::to_yaml(preparation.config).c_str(), engine::role_table(preparation).c_str());
+  const std::string& path = preparation.config.model.path;
+  std::error_code ignored;
+  if (path.empty())
+    std::fprintf(stderr, "lynxkv: model.path names no model yet; the run itself needs one\n");
+  else if (!std::filesystem::exists(path, ignored))
+    std::fprintf(stderr, "lynxkv: model.path: '%s' is not there; the run itself needs it\n", path.c_str());
+}
+
 int run_ranks(comm::World& world, const RunArguments& arguments) {
   engine::Preparation preparation = engine::prepare_roles(world, arguments.request);
   if (arguments.dry_run) {
-    if (world.rank() == 0) std::printf("%s\n%s", engine::to_yaml(preparation.config).c_str(), engine::role_table(preparation).c_str());
+    if (world.rank() == 0) print_plan(preparation);
     return 0;
   }
   engine::prepare_model(world, preparation);

@@ -81,6 +81,7 @@ void derive_results(const Preparation& preparation, RunOutcome& outcome) {
   const std::filesystem::path directory = preparation.config.output.dir;
   const auto contents = results::read_journal((directory / results::journal_file_name).string()).take();
   nlohmann::json facts = nlohmann::json::parse(attempt_json(preparation));
+  facts["result_config"] = nlohmann::json::parse(preparation.result_json);
   facts["restart_count"] = contents.attempts.empty() ? 0 : contents.attempts.size() - 1;
   results::Hdf5Meta meta;
   meta.complete = outcome.complete;

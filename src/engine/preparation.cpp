@@ -69,6 +69,19 @@ std::string role_text(const RoleMap& roles) {
   return "prefill " + nlohmann::json(roles.prefill).dump() + ", decode " + nlohmann::json(roles.decode).dump();
 }
 
+suite::SuiteOptions suite_options(const Config& config) {
+  suite::SuiteOptions options;
+  options.name = config.suite.name;
+  options.tasks = config.suite.tasks;
+  options.lengths = config.suite.lengths;
+  options.samples = config.suite.samples;
+  options.file = config.suite.file;
+  options.text = config.suite.text;
+  options.seed = static_cast<std::uint64_t>(config.suite.seed);
+  options.max_tokens = config.suite.max_tokens;
+  return options;
+}
+
 // The kernel path that earlier results of this output folder were made with; empty where there are none.
 std::string isa_of_results(const std::string& directory) {
   const auto path = std::filesystem::path(directory) / results::journal_file_name;
@@ -120,11 +133,14 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request) {
     if (made.config.link.transport == "loop" && world.size() > 1)
       throw Error(ErrorCode::usage, "link.transport", "'loop' joins the roles of one rank; this job has " +
                                                           std::to_string(world.size()) + " ranks: use 'mpi'");
+    suite::check_options(suite_options(made.config));
     const model::Isa best = model::best_isa();
     const model::Isa wanted = made.config.engine.isa == "auto" ? best : model::isa_from(made.config.engine.isa);
+    // Results of that path wait for a machine that has it; a first run would wait for ever.
     if (wanted < best)
-      throw Error(ErrorCode::incomplete, "engine.isa", "this CPU has no " + std::string(model::name_of(wanted)) +
-                                                           "; its best path is " + std::string(model::name_of(best)));
+      throw Error(isa_of_results(made.config.output.dir).empty() ? ErrorCode::usage : ErrorCode::incomplete, "engine.isa",
+                  "this CPU has no " + std::string(model::name_of(wanted)) + "; its best path is " +
+                      std::string(model::name_of(best)));
     isa = std::string(model::name_of(wanted));
   });
   std::map<std::string, std::string> mine = {{"host", world.host()},
@@ -156,16 +172,7 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request) {
 }
 
 std::vector<suite::Sample> make_samples(const Config& config, const model::ModelFile& model) {
-  suite::SuiteOptions options;
-  options.name = config.suite.name;
-  options.tasks = config.suite.tasks;
-  options.lengths = config.suite.lengths;
-  options.samples = config.suite.samples;
-  options.file = config.suite.file;
-  options.text = config.suite.text;
-  options.seed = static_cast<std::uint64_t>(config.suite.seed);
-  options.max_tokens = config.suite.max_tokens;
-  return suite::make_samples(options, [&](const std::string& text) {
+  return suite::make_samples(suite_options(config), [&](const std::string& text) {
     return static_cast<int>(model.tokenizer->encode(text, model::SpecialText::is_plain).size());
   });
 }

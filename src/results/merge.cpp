@@ -26,7 +26,7 @@ void check_alike(const std::vector<Output>& outputs, const std::string& into) {
     if (std::filesystem::equivalent(output.name, into, ignored))
       throw Error(ErrorCode::usage, into, "is one of the outputs to merge; choose another folder for --into");
     if (output.settings_hash == outputs.front().settings_hash) continue;
-    std::string difference = settings_difference(outputs.front().config, output.config);
+    std::string difference = settings_difference(outputs.front().result_config, output.result_config);
     if (difference.empty()) difference = "the model, tokenizer or data changed";
     throw Error(ErrorCode::usage, output.name,
                 "is of other settings than " + outputs.front().name + ": " + difference);
@@ -59,7 +59,7 @@ MergeOutcome merge_outputs(const std::vector<Output>& outputs, const std::string
   facts["attempts"] = attempts;
   const std::string facts_json = facts.dump(-1, ' ', false, json::error_handler_t::replace);
 
-  Journal journal(into, {1, outputs.front().config, outputs.front().settings_hash, facts_json}, 3600);
+  Journal journal(into, {1, outputs.front().result_config, outputs.front().settings_hash, facts_json}, 3600);
   std::vector<Row> all = journal.before().rows;
   for (const Row& row : all) rows.erase(row.key);
   for (const auto& [key, row] : rows) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/log.hpp"
@@ -22,7 +23,7 @@ void take_journal(const std::string& path, Output& output) {
   if (contents.damaged_bytes > 0)
     log::warning("{}: stepped over {} damaged bytes", path, contents.damaged_bytes);
   output.rows = std::move(contents.rows);
-  output.config = contents.header.result_config;
+  output.config = output.result_config = contents.header.result_config;
   output.settings_hash = contents.header.settings_hash;
   output.attempts = std::move(contents.attempts);
   if (!output.attempts.empty()) output.facts_json = output.attempts.back();
@@ -34,6 +35,8 @@ void take_hdf5(const std::string& path, Output& output, bool with_rows) {
   output.complete = meta.complete;
   output.config = meta.config_yaml;
   output.facts_json = meta.facts_json;
+  const auto facts = nlohmann::json::parse(meta.facts_json, nullptr, false);
+  if (facts.is_object() && facts.contains("result_config")) output.result_config = facts["result_config"].dump();
   if (output.attempts.empty()) output.attempts = {meta.facts_json};
   if (output.settings_hash == 0 && !output.rows.empty())
     output.settings_hash = output.rows.front().key.settings_hash;
@@ -84,6 +87,7 @@ Output load_output(const std::string& path) {
     output.facts_json = derived.facts_json;
     if (!has_journal) {
       output.rows = std::move(derived.rows);
+      output.result_config = std::move(derived.result_config);
       output.attempts = std::move(derived.attempts);
       output.settings_hash = derived.settings_hash;
     }

@@ -14,6 +14,7 @@ struct Output {
   std::vector<Row> rows;
   std::optional<bool> complete;       // of the HDF5 file; a journal does not know what was planned
   std::string config;                 // YAML or JSON (which is YAML)
+  std::string result_config;          // the keys that change results, JSON; empty where it is not known
   std::string facts_json;             // of the last attempt
   std::vector<std::string> attempts;  // facts of every attempt; the HDF5 file has the last one's only
   std::uint64_t settings_hash = 0;

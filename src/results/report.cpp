@@ -143,15 +143,28 @@ ReportLine make_line(const std::vector<const Row*>& rows, std::size_t output, do
   return line;
 }
 
-// Samples that every output with this mode holds; all of each where they share none.
-std::set<SampleId> shared_samples(const ByOutput& outputs) {
+// Samples that all of these lines hold; none where they share none.
+std::set<SampleId> shared_samples(const std::vector<const Rows*>& lines) {
   std::set<SampleId> shared;
-  for (const auto& [id, row] : outputs.begin()->second) {
-    const bool everywhere = std::all_of(outputs.begin(), outputs.end(),
-                                        [&](const auto& other) { return other.second.contains(id); });
-    if (everywhere) shared.insert(id);
-  }
+  if (lines.empty()) return shared;
+  for (const auto& [id, row] : *lines.front())
+    if (std::all_of(lines.begin(), lines.end(), [&](const Rows* line) { return line->contains(id); }))
+      shared.insert(id);
   return shared;
+}
+
+// What the lines of several outputs are paired by: the samples that every output holds in some mode and, of those,
+// the ones that all outputs with this mode hold in it.
+std::set<SampleId> paired_samples(const ByMode& modes, const ByOutput& same_mode) {
+  std::map<std::size_t, Rows> by_output;
+  for (const auto& [mode, outputs] : modes)
+    for (const auto& [output, rows] : outputs) by_output[output].insert(rows.begin(), rows.end());
+  std::vector<const Rows*> lines;
+  for (const auto& [output, rows] : same_mode) lines.push_back(&rows);
+  const auto alike = shared_samples(lines);
+  for (const auto& [output, rows] : by_output) lines.push_back(&rows);
+  const auto everywhere = shared_samples(lines);
+  return everywhere.empty() ? alike : everywhere;
 }
 
 ReportGroup make_group(const GroupId& id, const ByMode& modes, const std::vector<double>& elements,
@@ -162,7 +175,7 @@ ReportGroup make_group(const GroupId& id, const ByMode& modes, const std::vector
       group.suite + "/" + group.task + (group.length > 0 ? " at " + std::to_string(group.length) : "");
   std::set<std::int64_t> counts;
   for (const auto& [mode, outputs] : modes) {
-    const auto shared = shared_samples(outputs);
+    const auto shared = paired_samples(modes, outputs);
     if (shared.empty() && outputs.size() > 1)
       notes.push_back(name + ", " + mode + ": the outputs share no sample; the lines are not paired");
     for (const auto& [output, rows] : outputs) {

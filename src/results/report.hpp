@@ -53,7 +53,8 @@ struct Report {
   std::vector<std::string> notes;    // what a reader has to know to read the numbers right
 };
 
-// Where several outputs hold the same task, length and mode, only samples that all of them hold count.
+// Where several outputs hold the same task and length, only samples count that each of them holds, in some mode and,
+// where several have the line's mode, in that.
 Report make_report(const std::vector<Output>& outputs);
 
 // Equal positions over the positions of the longer one; 1 where both are empty.

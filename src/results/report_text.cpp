@@ -57,7 +57,7 @@ ReportTable make_table(const Report& report, const ReportGroup& group) {
                                              {"TTFT commit", "s"}});
   for (const std::size_t k : marks) table.columns.push_back({fmt::format("TT{}T", ttkt_marks[k]), "s"});
   table.columns.insert(table.columns.end(), {{"TPOT", "ms"}, {"sent", "MB/sample"}});
-  if (bits) table.columns.push_back({"size", "bits/value"});
+  if (bits) table.columns.push_back({"KV size", "bits/value"});
   table.columns.insert(table.columns.end(),
                        {{"drafted", "/sample"}, {"accepted", "/sample"}, {"all accepted", "%"}});
 
@@ -80,9 +80,10 @@ ReportTable make_table(const Report& report, const ReportGroup& group) {
 }
 
 const char* const legend =
-    "Medians over samples; times from the moment at which the prompt's KV was computed. TTFT draft: the "
-    "first token exists; "
-    "commit: it is verified. TTkT: token k exists, where half of the samples came so far.";
+    "Medians over samples; times from the moment at which the prompt's KV was computed. TTFT draft: the first "
+    "token exists; commit: it is verified. TT8T, TT16T, ...: token 8, 16, ... exists, where half of the samples "
+    "came so far. As bf16: equal to the bf16 output of the same sample. KV size: bits sent for each value of the "
+    "prompt's KV. All accepted: of the samples that drafted, those that lost no draft.";
 
 // Names wrap at a blank so that a narrow column of numbers stays narrow.
 std::vector<std::string> header_lines(const ReportTable::Column& column) {

@@ -1,6 +1,7 @@
 #include "suite/suite.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -49,25 +50,31 @@ Sample generate(const std::string& name, const Recipe& recipe) {
   throw Error(ErrorCode::usage, "suite.tasks", unknown_name("task", name, task_names("ruler")));
 }
 
-void check(const SuiteOptions& options) {
-  const std::string_view suites[] = {"ruler", "qa"};
-  if (std::find(std::begin(suites), std::end(suites), options.name) == std::end(suites))
-    throw Error(ErrorCode::usage, "suite.name", unknown_name("suite", options.name, suites));
-  if (options.samples < 0)
-    throw Error(ErrorCode::usage, "suite.samples",
-                "expected 0 or more, found " + std::to_string(options.samples));
-  if (options.max_tokens < 0)
-    throw Error(ErrorCode::usage, "suite.max_tokens",
-                "expected 0 or more, found " + std::to_string(options.max_tokens));
-  for (const int length : options.lengths)
-    if (length < 0 || (length == 0 && options.name == "ruler" && options.file.empty()))
-      throw Error(ErrorCode::usage, "suite.lengths",
-                  "expected tokens above 0, found " + std::to_string(length));
+void check_tasks(const SuiteOptions& options) {
+  if (options.name == "qa" && options.tasks == SuiteOptions().tasks) return;  // not set: qa has one task only
+  const auto names = task_names(options.name);
+  for (const std::string& task : options.tasks)
+    if (std::find(names.begin(), names.end(), task) == names.end())
+      throw Error(ErrorCode::usage, "suite.tasks", unknown_name("task", task, names));
+}
+
+// Questions without their text, or a text without questions, would be asked, answered and scored as nonsense.
+void check_questions(const SuiteOptions& options) {
+  if (options.file.empty() && !options.text.empty())
+    throw Error(ErrorCode::usage, "suite.file",
+                "names no questions for suite.text; expected a JSONL with \"question\" and \"answers\"");
+  if (!options.file.empty() && options.text.empty())
+    throw Error(ErrorCode::usage, "suite.text", "names no text that the questions of suite.file are about");
+}
+
+void check_readable(const std::string& path) {
+  if (path.empty()) return;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) || !std::ifstream(path).is_open())
+    throw Error(ErrorCode::bad_data, path, "cannot be read");
 }
 
 std::vector<Sample> generated(const SuiteOptions& options, const TokenCounter& count_tokens) {
-  if (options.samples == 0)
-    throw Error(ErrorCode::usage, "suite.samples", "expected above 0 for generated tasks");
   const std::string text = read_text(options);
   const auto pieces = sentences_of(text);
   if (pieces.empty()) throw Error(ErrorCode::bad_data, options.text, "holds no text");
@@ -95,6 +102,30 @@ std::vector<Sample> generated(const SuiteOptions& options, const TokenCounter& c
 
 }  // namespace
 
+void check_options(const SuiteOptions& options) {
+  const std::string_view suites[] = {"ruler", "qa"};
+  if (std::find(std::begin(suites), std::end(suites), options.name) == std::end(suites))
+    throw Error(ErrorCode::usage, "suite.name", unknown_name("suite", options.name, suites));
+  if (options.samples < 0)
+    throw Error(ErrorCode::usage, "suite.samples",
+                "expected 0 or more, found " + std::to_string(options.samples));
+  if (options.max_tokens < 0)
+    throw Error(ErrorCode::usage, "suite.max_tokens",
+                "expected 0 or more, found " + std::to_string(options.max_tokens));
+  for (const int length : options.lengths)
+    if (length < 0 || (length == 0 && options.name == "ruler" && options.file.empty()))
+      throw Error(ErrorCode::usage, "suite.lengths",
+                  "expected tokens above 0, found " + std::to_string(length));
+  if (options.name == "qa") check_questions(options);
+  if (options.file.empty() || options.name == "qa") check_tasks(options);
+  if (options.name == "ruler" && !options.file.empty() && options.tasks.size() != 1)
+    throw Error(ErrorCode::usage, "suite.tasks", "expected one task, the one that the file holds");
+  if (options.name == "ruler" && options.file.empty() && options.samples == 0)
+    throw Error(ErrorCode::usage, "suite.samples", "expected above 0 for generated tasks");
+  check_readable(options.file);
+  check_readable(options.text);
+}
+
 std::string read_text(const SuiteOptions& options) {
   if (options.text.empty()) return std::string(valley_text());
   std::ifstream in(options.text, std::ios::binary);
@@ -111,15 +142,13 @@ void refuse_length(const std::string& task, int length, int needed) {
 }
 
 std::vector<Sample> make_samples(const SuiteOptions& options, const TokenCounter& count_tokens) {
-  check(options);
+  check_options(options);
   std::vector<Sample> samples;
   if (options.name == "qa") {
     for (const int length : options.lengths)
       for (Sample& sample : read_questions(options, length, count_tokens))
         samples.push_back(std::move(sample));
   } else if (!options.file.empty()) {
-    if (options.tasks.size() != 1)
-      throw Error(ErrorCode::usage, "suite.tasks", "expected one task, the one that the file holds");
     samples = read_published_ruler(options, options.tasks.front());
   } else {
     samples = generated(options, count_tokens);

@@ -78,6 +78,21 @@ class BadInput(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("gbps: 0.5", done.stdout)
         self.assertIn("prefill+decode", done.stdout)
+        self.assertIn("model.path names no model yet", done.stderr)
+
+    def test_a_dry_run_names_the_nearest_suite_and_task(self):
+        self.refused(job.call("run", "--dry-run", "--set", "suite.name=rule"), 2, "did you mean 'ruler'")
+        self.refused(job.call("run", "--dry-run", "--set", "suite.tasks=[niah_singel]"), 2, "did you mean 'niah_single'")
+
+    def test_questions_without_their_text_and_a_text_without_questions_are_refused(self):
+        with job.OutputFolder() as out:
+            out.mkdir(parents=True)
+            some = out / "some.txt"
+            some.write_text("The mill stands by the river.")
+            self.refused(job.run(out / "o", suite__name="qa", suite__text=some), 2, "suite.file")
+            self.refused(job.run(out / "o", suite__name="qa", suite__file=some), 2, "suite.text")
+            self.refused(job.run(out / "o", suite__name="qa", suite__tasks="[vt]"), 2, "suite.tasks", "did you mean 'qa'")
+            self.refused(job.run(out / "o", suite__name="qa", suite__text=out, suite__file=some), 3, "cannot be read")
 
 
 class Doctor(unittest.TestCase):

@@ -19,7 +19,8 @@ Output output(const std::string& name, std::vector<Row> rows) {
   made.name = name;
   made.rows = std::move(rows);
   made.settings_hash = 77;
-  made.config = R"({"transfer": {"alpha": 0.05}})";
+  made.config = "transfer: {alpha: 0.05}\noutput: {dir: " + name + "}\n";
+  made.result_config = R"({"transfer": {"alpha": 0.05}})";
   made.facts_json = R"({"revision": "abc"})";
   made.attempts = {R"({"revision": "abc"})"};
   made.complete = true;
@@ -66,7 +67,7 @@ TEST(Merge, RefusesOtherSettingsWithTheDifferenceAndItself) {
   TemporaryFolder folder;
   Output other = output("b", {});
   other.settings_hash = 78;
-  other.config = "{\"transfer\": {\"alpha\": 0.1}}";
+  other.result_config = "{\"transfer\": {\"alpha\": 0.1}}";
   try {
     merge_outputs({output("a", {}), other}, folder.file("m"));
     FAIL();

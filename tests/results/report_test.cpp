@@ -123,6 +123,14 @@ TEST(Report, CountsOnlySamplesThatAllOutputsHold) {
   EXPECT_NE(report.notes.at(0).find("1 samples that not every output holds are left out"), std::string::npos);
 }
 
+TEST(Report, PairsOutputsThatHaveNoModeInCommon) {
+  const Report report = make_report({output("a", {row(0, "lynx", {1}, 1), row(1, "lynx", {1}, 2)}),
+                                     output("b", {row(1, "int8", {1}, 4), row(2, "int8", {1}, 9)})});
+  EXPECT_EQ(line_of(report, "lynx", 0).samples, 1);
+  EXPECT_EQ(line_of(report, "lynx", 0).ttft_s, 2);
+  EXPECT_EQ(line_of(report, "int8", 1).ttft_s, 4);
+}
+
 TEST(Report, SaysWhatIsIncompleteOrEmptyOrCut) {
   Output unfinished = output("a", {});
   unfinished.complete = false;

@@ -107,6 +107,7 @@ TEST(Questions, OfTheValleyHaveTheirAnswersInTheText) {
 
 TEST(Questions, NameFileAndLineOfWhatIsWrong) {
   Files files("qa");
+  files.text("The cat is grey.\n");
   files.file("{\"question\": \"a\", \"answers\": [\"b\"]}\n{\"question\": \"a\"}\n");
   EXPECT_NE(files.refusal().find("data.jsonl, line 2: field 'answers'"), std::string::npos)
       << files.refusal();
@@ -123,7 +124,7 @@ TEST(Questions, NameFileAndLineOfWhatIsWrong) {
   EXPECT_NE(files.refusal().find("found none"), std::string::npos) << files.refusal();
   files.options.file = files.folder.file("absent");
   EXPECT_NE(files.refusal().find("absent: cannot be read"), std::string::npos) << files.refusal();
-  files.options.file.clear();
+  files.file(R"({"question": "a", "answers": ["b"]})");
   files.text("");
   EXPECT_NE(files.refusal().find("holds no text"), std::string::npos) << files.refusal();
   files.options.text = files.folder.path();
