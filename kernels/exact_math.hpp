@@ -65,6 +65,18 @@ LYNXKV_HOST_DEVICE inline ExactCell exact_cell(float inner, float outer) {
   return {first, last - first + 1};
 }
 
+// The ends of the cell that both nibbles (anchor's high) name, as signed thresholds.
+struct ExactEnds {
+  float inner, outer;
+};
+LYNXKV_HOST_DEVICE inline ExactEnds exact_ends(int nibbles, const float* threshold, int levels) {
+  const int code = nibbles >> 4, r = (nibbles & 15) < 8 ? nibbles & 15 : (nibbles & 15) - 16;
+  const int m = 16 * (code < 8 ? code : 15 - code) - r;
+  const int held = m < 0 ? 0 : m > levels ? levels : m;  // pairs that no encoder writes stay inside the table
+  const float inner = threshold[held], outer = held < levels ? threshold[held + 1] : 1.0f;
+  return {code < 8 ? inner : -inner, code < 8 ? outer : -outer};
+}
+
 // The entropy coder: a range asymmetric numeral system whose models need no tables. The members of a cell are
 // taken as equally likely, so each gets the same whole number of slots; what is left over stands for "none of
 // them".
@@ -78,6 +90,18 @@ constexpr int exact_widest_cell =
 // Slots of one member, 63 or more; exact_slots - count * share, 1 or more, mean "none".
 LYNXKV_HOST_DEVICE inline std::uint32_t exact_share(int count) {
   return (exact_slots - 1) / static_cast<std::uint32_t>(count);
+}
+
+// Divides slots: (slot * reciprocal) >> 32 is slot / share for every slot below 2^14.
+LYNXKV_HOST_DEVICE constexpr std::uint32_t exact_share_reciprocal(std::uint32_t share) {
+  return ~std::uint32_t{0} / share + 1;
+}
+
+// After the symbol "none of the cell's members", before the refill.
+LYNXKV_HOST_DEVICE inline std::uint32_t exact_state_after_none(std::uint32_t state, std::uint32_t count,
+                                                               std::uint32_t share) {
+  const std::uint32_t start = count * share;
+  return (exact_slots - start) * (state >> exact_slot_bits) + (state & (exact_slots - 1)) - start;
 }
 
 }  // namespace lynxkv::kernels

@@ -11,11 +11,16 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__clang__)
+#pragma clang attribute push( \
+    __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"))), apply_to = function)
+#else
 // GCC 12 takes the deliberately undefined operands inside its own intrinsics for mistakes.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
+#endif
 
 namespace lynxkv::kernels {
 namespace {
@@ -258,7 +263,11 @@ bool has_bf16_dots(Element kv, int head_dim) noexcept {
 }
 
 }  // namespace lynxkv::kernels
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
 #else
 namespace lynxkv::kernels {

@@ -108,11 +108,9 @@ Result<void> decode_coded(ByteReader in, std::size_t values, ExactWorkspace& wor
 ExactTables make_exact_tables(const LynxTables& tables) {
   ExactTables out;
   for (int index = 0; index < 256; ++index) {
-    const int code = index >> 4, r = (index & 15) < 8 ? index & 15 : (index & 15) - 16;
-    const int m = std::clamp(16 * (code < 8 ? code : 15 - code) - r, 0, tables.levels);
-    const float inner = tables.threshold[m], outer = m < tables.levels ? tables.threshold[m + 1] : 1.0f;
-    out.inner[index] = code < 8 ? inner : -inner;
-    out.outer[index] = code < 8 ? outer : -outer;
+    const ExactEnds ends = exact_ends(index, tables.threshold, tables.levels);
+    out.inner[index] = ends.inner;
+    out.outer[index] = ends.outer;
   }
   return out;
 }

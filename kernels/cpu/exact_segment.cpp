@@ -15,7 +15,7 @@ constexpr std::array<Share, exact_widest_cell + 1> make_shares() {
   std::array<Share, exact_widest_cell + 1> shares{};
   for (int count = 1; count <= exact_widest_cell; ++count) {
     const std::uint32_t share = (exact_slots - 1) / static_cast<std::uint32_t>(count);
-    shares[static_cast<std::size_t>(count)] = {share, ~std::uint32_t{0} / share + 1};
+    shares[static_cast<std::size_t>(count)] = {share, exact_share_reciprocal(share)};
   }
   return shares;
 }

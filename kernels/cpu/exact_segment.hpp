@@ -70,8 +70,7 @@ struct Writer {
 
 // The symbol "none of the cell's members". The decoder's state before the refill.
 inline std::uint32_t state_after_none(std::uint32_t state, std::uint32_t count) {
-  const std::uint32_t start = count * exact_share(static_cast<int>(count));
-  return (exact_slots - start) * (state >> exact_slot_bits) + (state & (exact_slots - 1)) - start;
+  return exact_state_after_none(state, count, exact_share(static_cast<int>(count)));
 }
 
 void encode_value(std::uint32_t& state, int first, std::uint32_t count, std::uint16_t bits, Writer& out);

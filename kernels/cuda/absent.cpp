@@ -2,6 +2,7 @@
 #include "base/error.hpp"
 #include "kernels/cuda/codec.hpp"
 #include "kernels/cuda/devices.hpp"
+#include "kernels/cuda/exact.hpp"
 #include "kernels/cuda/runtime.hpp"
 
 namespace lynxkv::kernels::cuda {
@@ -49,6 +50,9 @@ void uniform_encode(std::span<const UniformEncodePage>, const UniformShape&, std
 }
 void uniform_decode(std::span<const UniformDecodePage>, const UniformShape&, std::uint32_t*, StreamHandle) {
   absent("uniform_decode on CUDA");
+}
+void exact_decode(std::span<const ExactDecodePage>, const LynxShape&, const LynxCoding&, std::uint32_t*, StreamHandle) {
+  absent("exact_decode on CUDA");
 }
 
 }  // namespace lynxkv::kernels::cuda

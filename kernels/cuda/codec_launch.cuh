@@ -51,22 +51,27 @@ void for_batches(std::span<const Page> pages, int channels, int chunk_tokens, st
   }
 }
 
-// At most `blocks` blocks, and no more than run at once: each takes items in turn.
+// At most `blocks` blocks of `threads` threads, and no more than run at once: each takes items in turn.
 template <class Kernel, class... Arguments>
-void launch(Kernel kernel, int blocks, std::size_t shared_bytes, StreamHandle stream, const char* name,
-            const Arguments&... arguments) {
+void launch_blocks_of(int threads, Kernel kernel, int blocks, std::size_t shared_bytes, StreamHandle stream,
+                      const char* name, const Arguments&... arguments) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)), name);
   int device = 0, processors = 0, blocks_each = 0;
   check(cudaGetDevice(&device), name);
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), name);
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, kernel, block_threads, shared_bytes), name);
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, kernel, threads, shared_bytes), name);
   const int at_once = processors * (blocks_each > 0 ? blocks_each : 1);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(blocks < at_once ? blocks : at_once));
-  config.blockDim = dim3(block_threads);
+  config.blockDim = dim3(static_cast<unsigned>(threads));
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
   check(cudaLaunchKernelEx(&config, kernel, arguments...), name);
+}
+template <class Kernel, class... Arguments>
+void launch(Kernel kernel, int blocks, std::size_t shared_bytes, StreamHandle stream, const char* name,
+            const Arguments&... arguments) {
+  launch_blocks_of(block_threads, kernel, blocks, shared_bytes, stream, name, arguments...);
 }
 
 }  // namespace lynxkv::kernels::cuda

@@ -1,4 +1,5 @@
 // The bytes that the codec kernels move, counted: at most a tenth more than their input and output.
+#include "kernels/cuda/exact.hpp"
 #include "tests/cuda_emulation/emulation.hpp"
 #include "tests/cuda_emulation/kernels/random_pages.hpp"
 #include "tests/cuda_emulation/kernels/rig.hpp"
@@ -69,6 +70,44 @@ void check_integers(const UniformLayout& layout) {
   uniform_decode(decoding, shape, word, stream.get());
   stream.synchronise();
   EXPECT_LE(counted(layout.values() * 2 + layout.payload_bytes()).sectors, 1.1) << "decode";
+}
+
+void check_exact(const LynxLayout& layout) {
+  SCOPED_TRACE(std::to_string(layout.tokens) + " tokens by " + std::to_string(layout.channels) + " channels");
+  std::mt19937 draw(32);
+  const LynxCoding coding = make_lynx_coding(0.05f, 112, LynxCentre::mid, LynxSigma::log);
+  const std::vector<Bf16> rows = rig::drawn_page(rig::Kind::bell, layout.tokens, layout.channels, draw);
+  rig::Bytes anchor(layout.anchor_bytes()), residual(layout.nibble_bytes());
+  std::vector<std::byte> exact;
+  std::vector<std::int16_t> workspace(layout.workspace());
+  ASSERT_EQ(kernels::lynx_encode(rows.data(), layout, coding, anchor.data(), residual.data(), workspace.data()), PageOutcome::coded);
+  ExactWorkspace memory;
+  kernels::exact_encode(rows.data(), anchor.data(), residual.data(), layout, coding, make_exact_tables(coding.tables), memory, exact);
+  cuda_emulation::reset({});
+  const Stream stream;
+  const rig::Page page(layout, {});
+  const rig::Guarded outcomes(4), payload(exact.size());
+  auto* const word = reinterpret_cast<std::uint32_t*>(outcomes.data());
+  page.anchor.put(anchor.data(), stream);
+  page.residual.put(residual.data(), stream);
+  payload.put(exact.data(), stream);
+  const LynxDecodePage placed = page.to_decode();
+  const ExactDecodePage decoding[] = {{placed.anchor, placed.residual, payload.data(), exact.size(), placed.rows, layout.tokens, layout.sinks}};
+  cuda_emulation::clear_traffic();
+  exact_decode(decoding, page.shape(), coding, word, stream.get());
+  stream.synchronise();
+  const Counted ratio = counted(layout.raw_bytes() + layout.anchor_bytes() + layout.nibble_bytes() + exact.size());
+  EXPECT_GE(ratio.bytes, 1.0);
+  EXPECT_LE(ratio.bytes, 1.1);
+  EXPECT_LE(ratio.sectors, 1.1);
+}
+
+TEST(CudaTraffic, OfTheExactStreamIsAtMostATenthMoreThanInputAndOutput) {
+  check_exact({256, 192, 4, 32});
+  check_exact({256, 1024, 4, 32});
+  check_exact({100, 128, 0, 32});
+  check_exact({64, 4096, 4, 32});
+  check_exact({64, 8192, 4, 32});
 }
 
 TEST(CudaTraffic, IsAtMostATenthMoreThanInputAndOutput) {

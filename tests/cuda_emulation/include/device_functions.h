@@ -131,3 +131,4 @@ inline unsigned __float_as_uint(float value) {
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __log2f(float x) { return cuda_emulation::slightly_off(std::log2(x)); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }

@@ -1,0 +1,46 @@
+// How the exact stream's kernels cut pages into blocks.
+#pragma once
+
+#include "kernels/cuda/cuda_error.cuh"
+#include "kernels/cuda/exact_cells.cuh"
+#include "kernels/cuda/exact.hpp"
+
+namespace lynxkv::kernels::cuda {
+
+constexpr int exact_warps_limit = 16;
+
+// A block's warps take neighbouring segments of a page. Where rows are wide a segment is a few tokens, all of whose
+// channels have scalars: the more segments share them, the less is read twice.
+struct ExactGrid {
+  int warps;   // of a block
+  int groups;  // blocks of a page
+  std::size_t scalar_bytes;
+
+  // tokens: of the longest page
+  ExactGrid(int tokens, const LynxShape& shape) {
+    const std::size_t channels = static_cast<std::size_t>(shape.channels);
+    const int segments = exact_segments(static_cast<std::size_t>(tokens) * channels), most = shape.channels > 4096 ? exact_warps_limit : 8;
+    warps = segments < most ? segments : most;
+    groups = (segments + warps - 1) / warps;
+    const int chunks = (tokens + shape.chunk_tokens - 1) / shape.chunk_tokens;
+    scalar_bytes = ExactScalars::bytes(shape.channels, chunks_of_segments(warps, shape.channels, shape.chunk_tokens, chunks));
+  }
+};
+
+inline ExactCoding exact_coding_of(const LynxCoding& coding) {
+  ExactCoding used;
+  used.levels = coding.tables.levels;
+  memcpy(used.threshold, coding.tables.threshold, sizeof used.threshold);
+  memcpy(used.scalar, coding.tables.scalar, sizeof used.scalar);
+  return used;
+}
+
+// What a block may have on this device.
+inline std::size_t shared_memory_limit(const char* name) {
+  int device = 0, bytes = 0;
+  check(cudaGetDevice(&device), name);
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), name);
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace lynxkv::kernels::cuda
