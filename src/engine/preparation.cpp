@@ -8,6 +8,7 @@
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "comm/nccl.hpp"
 #include "engine/host.hpp"
 #include "engine/version.hpp"
 #include "model/chat_template.hpp"
@@ -109,6 +110,13 @@ model::Isa agreed_isa(const Config& config, const std::vector<RankFacts>& ranks)
   return kept;
 }
 
+// Refused here, before any model is read, where the ranks have no GPUs of their own.
+std::vector<int> gpus_for_nccl(const Preparation& made) {
+  std::vector<comm::NcclFacts> facts;
+  for (const RankFacts& rank : made.ranks) facts.push_back(comm::parse_nccl_facts(rank.facts.at("nccl")).take());
+  return comm::place_on_gpus(facts, made.roles.data_routes()).take();
+}
+
 }  // namespace
 
 void agree_on_failure(const comm::World& world, const std::optional<Error>& mine) {
@@ -149,6 +157,7 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request) {
                                              {"environment", communication_environment()},
                                              {"isa", isa},
                                              {"results isa", world.rank() == 0 ? isa_of_results(made.config.output.dir) : ""},
+                                             {"nccl", made.config.link.transport == "nccl" ? comm::to_text(comm::nccl_facts()) : ""},
                                              {"cpu", cpu_name()},
                                              {"mask", cpu_mask()},
                                              {"cores", std::to_string(allowed_cores())}};
@@ -161,6 +170,7 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request) {
   made.ranks = engine::exchange(world, mine);
   collectively(world, [&] {
     require_equal(made.ranks, must_agree);
+    if (made.config.link.transport == "nccl") made.gpus = gpus_for_nccl(made);
     made.isa = agreed_isa(made.config, made.ranks);
     const int here = ranks_on(made.ranks, world.host());
     made.threads = made.config.engine.threads > 0 ? made.config.engine.threads : fair_threads(here);
@@ -208,10 +218,12 @@ void prepare_model(const comm::World& world, Preparation& made) {
 }
 
 std::string role_table(const Preparation& preparation) {
-  std::string text = fmt::format("{:>4}  {:<14}  {:<20}  {:<11}  {}\n", "rank", "role", "host", "kernels", "CPUs");
+  const bool gpus = !preparation.gpus.empty();
+  std::string text = fmt::format("{:>4}  {:<14}  {:<20}  {:<11}  {}{}\n", "rank", "role", "host", "kernels", gpus ? "GPU  " : "", "CPUs");
   for (const RankFacts& rank : preparation.ranks)
-    text += fmt::format("{:>4}  {:<14}  {:<20}  {:<11}  {}\n", rank.rank, preparation.roles.name_of(rank.rank),
-                        rank.facts.at("host"), model::name_of(preparation.isa), rank.facts.at("mask"));
+    text += fmt::format("{:>4}  {:<14}  {:<20}  {:<11}  {}{}\n", rank.rank, preparation.roles.name_of(rank.rank),
+                        rank.facts.at("host"), model::name_of(preparation.isa),
+                        gpus ? fmt::format("{:>3}  ", preparation.gpus[static_cast<std::size_t>(rank.rank)]) : "", rank.facts.at("mask"));
   return text;
 }
 

@@ -29,4 +29,19 @@ ModelFile open_model(const std::string& path) {
   return model;
 }
 
+void take_chat_template(const std::string& source, ModelFile& model) {
+  if (source.empty()) {
+    model.chat_template_problem = "the model has no chat template";
+    return;
+  }
+  const auto text_of = [&](TokenId id) { return id < 0 ? std::string() : model.tokenizer->decode(std::span(&id, 1)); };
+  try {
+    model.chat_template =
+        std::make_unique<ChatTemplate>(source, model.tokenizer ? text_of(model.tokenizer->bos()) : "",
+                                       model.tokenizer ? text_of(model.tokenizer->eos()) : "");
+  } catch (const Error& error) {
+    model.chat_template_problem = error.what();
+  }
+}
+
 }  // namespace lynxkv::model

@@ -10,6 +10,7 @@
 #include "model/model_formats.hpp"
 #include "model/safetensors.hpp"
 #include "model/tokenizer.hpp"
+#include "model/tokenizer_json.hpp"
 #include "model/weights.hpp"
 
 namespace lynxkv::model {
@@ -89,6 +90,28 @@ void check_against_index(const ShardIndex& index, const std::map<std::string, st
   }
 }
 
+std::string contents(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  const MappedFile file(path.string());
+  return std::string(text_of(file.bytes()));
+}
+
+void read_tokenizer(const fs::path& folder, ModelFile& model) {
+  const std::string name = (folder / "tokenizer.json").string();
+  const std::string settings = contents(folder / "tokenizer_config.json");
+  std::error_code ignored;
+  if (fs::exists(name, ignored))
+    model.tokenizer = tokenizer_from_json({name, contents(name), settings, contents(folder / "generation_config.json")},
+                                          model.config.vocab, model.tokenizer_problem);
+  else
+    model.tokenizer_problem = "the folder has no tokenizer.json";
+  // A file of its own is the newer habit and goes before the settings' text.
+  std::string source = contents(folder / "chat_template.jinja");
+  if (source.empty()) source = chat_template_from_json(settings, (folder / "tokenizer_config.json").string());
+  take_chat_template(source, model);
+}
+
 }  // namespace
 
 ModelFile open_checkpoint_folder(const std::string& path) {
@@ -121,10 +144,7 @@ ModelFile open_checkpoint_folder(const std::string& path) {
   if (index) check_against_index(*index, file_of, path);
   model.weights = bind_weights(model.config, path, std::move(files), std::move(tensors),
                                {name_of_weight, is_ignored, false});
-  model.tokenizer_problem =
-      "the tokenizer of a checkpoint folder is not read; use token ids, or the model as a GGUF file";
-  model.chat_template_problem =
-      "the chat template of a checkpoint folder is not read; use the model as a GGUF file";
+  read_tokenizer(folder, model);
   model.content_hash = hash.digest();
   return model;
 }

@@ -65,25 +65,6 @@ std::vector<StoredTensor> stored_tensors(const Gguf& file) {
   return out;
 }
 
-// A template that we do not understand is no reason to refuse the model: only conversations need it.
-void read_chat_template(const Gguf& file, ModelFile& model) {
-  const auto source = file.text("tokenizer.chat_template");
-  if (!source) {
-    model.chat_template_problem = "the file has no chat template";
-    return;
-  }
-  const auto text_of = [&](TokenId id) {
-    return id < 0 ? std::string() : model.tokenizer->decode(std::span(&id, 1));
-  };
-  try {
-    model.chat_template = std::make_unique<ChatTemplate>(
-        std::string(*source), model.tokenizer ? text_of(model.tokenizer->bos()) : "",
-        model.tokenizer ? text_of(model.tokenizer->eos()) : "");
-  } catch (const Error& error) {
-    model.chat_template_problem = error.what();
-  }
-}
-
 }  // namespace
 
 void add_identity(Hash64& hash, std::span<const std::byte> file, std::size_t header_bytes) {
@@ -109,7 +90,7 @@ ModelFile open_gguf(const std::string& path) {
     throw file.error("expected as many tokens as rows in 'token_embd.weight', found " +
                      std::to_string(model.tokenizer->vocabulary_size()) + " and " +
                      std::to_string(model.config.vocab));
-  read_chat_template(file, model);
+  take_chat_template(std::string(file.text("tokenizer.chat_template").value_or("")), model);
   Hash64 hash;
   add_identity(hash, files[0].bytes(), file.data_start());
   model.content_hash = hash.digest();

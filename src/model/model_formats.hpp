@@ -18,4 +18,8 @@ ModelFile open_checkpoint_folder(const std::string& path);
 // Cheap for files of any size. Two files that differ only between the samples count as equal.
 void add_identity(Hash64& hash, std::span<const std::byte> file, std::size_t header_bytes);
 
+// Parses the model's template for conversations; empty: it has none. One that we do not understand is no reason to
+// refuse the model, only conversations need it.
+void take_chat_template(const std::string& source, ModelFile& model);
+
 }  // namespace lynxkv::model

@@ -1,18 +1,12 @@
 // A GGUF file's tokenizer: "gpt2" (byte-level BPE) with the pre-tokenizers of tokenizer_split.hpp.
-#include <algorithm>
-#include <array>
 #include <limits>
 
 #include "model/gguf_cursor.hpp"
 #include "model/tokenizer_bytelevel.hpp"
+#include "model/tokenizer_turns.hpp"
 
 namespace lynxkv::model {
 namespace {
-
-// Control tokens of these texts end a reply in the chat formats that use them.
-constexpr std::array<std::string_view, 7> turn_ends = {"<|im_end|>",      "<|eot_id|>",    "<|end|>",
-                                                       "<|end_of_turn|>", "<|endoftext|>", "<|end_of_text|>",
-                                                       "<|eom_id|>"};
 
 std::vector<TokenKind> read_kinds(const Gguf& file, std::size_t tokens) {
   const auto numbers = file.integers("tokenizer.ggml.token_type");
@@ -93,8 +87,7 @@ std::unique_ptr<Tokenizer> tokenizer_from_gguf(const Gguf& file, std::string& pr
   for (const std::string_view key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
     if (const TokenId id = read_id(file, key, tokens->size()); id >= 0) parts.ends.push_back(id);
   for (std::size_t i = 0; i < tokens->size() && i < parts.kinds.size(); ++i)
-    if (parts.kinds[i] == TokenKind::control &&
-        std::find(turn_ends.begin(), turn_ends.end(), (*tokens)[i]) != turn_ends.end())
+    if (parts.kinds[i] == TokenKind::control && ends_a_turn((*tokens)[i]))
       parts.ends.push_back(static_cast<TokenId>(i));
   return make_byte_level_tokenizer(std::move(parts));
 }

@@ -137,6 +137,23 @@ void split_smollm(std::string_view text, const std::function<void(std::string_vi
 
 }  // namespace
 
+std::optional<SplitRule> split_rule_of_pattern(std::string_view pattern) noexcept {
+  struct Published {
+    std::string_view pattern;
+    SplitRule rule;
+  };
+  constexpr Published published[] = {
+      {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", SplitRule::gpt2},
+      {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+       SplitRule::llama3},
+      {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+       SplitRule::qwen2},
+  };
+  for (const Published& one : published)
+    if (one.pattern == pattern) return one.rule;
+  return std::nullopt;
+}
+
 std::optional<SplitRule> split_rule(std::string_view gguf_name) noexcept {
   for (const auto& [name, rule] : rules)
     if (name == gguf_name) return rule;

@@ -19,6 +19,8 @@ enum class SplitRule {
 
 // By the name that GGUF files have in `tokenizer.ggml.pre`; nothing where we do not have it.
 std::optional<SplitRule> split_rule(std::string_view gguf_name) noexcept;
+// By the pattern that a tokenizer.json holds; nothing where it is none of the published ones.
+std::optional<SplitRule> split_rule_of_pattern(std::string_view pattern) noexcept;
 // The names, for messages.
 std::string split_rule_names();
 
