@@ -24,20 +24,15 @@ using lynxkv::apps::Run;
 // CLI11 says what it did not understand; the nearest valid name is ours to add.
 std::string with_hint(const CLI::App& root, const std::string& message, int argc, char** argv) {
   if (argc < 2) return message;
-  std::vector<std::string_view> names;
   const CLI::App* chosen = nullptr;
-  for (const CLI::App* sub : root.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(sub->get_name());
+  for (const CLI::App* sub : root.get_subcommands([](const CLI::App*) { return true; }))
     if (sub->get_name() == argv[1]) chosen = sub;
-  }
-  if (chosen == nullptr) {
-    if (argv[1][0] == '-') return message;
-    return lynxkv::unknown_name("command", argv[1], names);
-  }
+  if (chosen == nullptr) return message;
   std::vector<std::string> options;
   for (const CLI::App* app = chosen; app != nullptr; app = app->get_subcommands().empty() ? nullptr : app->get_subcommands().front())
     for (const CLI::Option* option : app->get_options())
-      for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+      for (const std::string& name : option->get_lnames())
+        if (std::find(options.begin(), options.end(), "--" + name) == options.end()) options.push_back("--" + name);
   for (int i = 2; i < argc; ++i) {
     std::string given = argv[i];
     if (given.rfind("--", 0) != 0 || given.size() < 3) continue;
@@ -47,6 +42,24 @@ std::string with_hint(const CLI::App& root, const std::string& message, int argc
     return lynxkv::unknown_name("option", given, views);
   }
   return message;
+}
+
+// A command that is not there, before CLI11 takes a --help behind it for the program's own. Empty: all are known.
+std::string unknown_command(const CLI::App& root, int argc, char** argv) {
+  const CLI::App* at = &root;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    std::vector<std::string_view> names;
+    const CLI::App* found = nullptr;
+    const auto subcommands = at->get_subcommands([](const CLI::App*) { return true; });
+    if (subcommands.empty()) break;
+    for (const CLI::App* sub : subcommands) {
+      names.push_back(sub->get_name());
+      if (sub->get_name() == argv[i]) found = sub;
+    }
+    if (found == nullptr) return lynxkv::unknown_name("command", argv[i], names);
+    at = found;
+  }
+  return {};
 }
 
 // An example as it works from where the user stands: with the program's name as it was called.
@@ -91,6 +104,7 @@ int main(int argc, char** argv) {
     sub->footer("Example:\n  " + as_called(command.example, argv[0]));
     commands.emplace_back(sub, command.set_up(*sub));
   }
+  if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) return fail(unknown, 2);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

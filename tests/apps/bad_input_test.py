@@ -20,6 +20,8 @@ class BadInput(unittest.TestCase):
 
     def test_an_unknown_command_names_the_nearest(self):
         self.refused(job.call("rum"), 2, "did you mean 'run'")
+        self.refused(job.call("rum", "--help"), 2, "did you mean 'run'")
+        self.refused(job.call("bench", "modle", "--help"), 2, "did you mean 'model'")
 
     def test_an_unknown_option_names_the_nearest(self):
         self.refused(job.call("run", "--dryrun"), 2, "did you mean '--dry-run'")
