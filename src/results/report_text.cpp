@@ -81,9 +81,9 @@ ReportTable make_table(const Report& report, const ReportGroup& group) {
 
 const char* const legend =
     "Medians over samples; times from the moment at which the prompt's KV was computed. TTFT draft: the first "
-    "token exists; commit: it is verified. TT8T, TT16T, ...: token 8, 16, ... exists, where half of the samples "
-    "came so far. As bf16: equal to the bf16 output of the same sample. KV size: bits sent for each value of the "
-    "prompt's KV. All accepted: of the samples that drafted, those that lost no draft.";
+    "token exists; commit: it is verified. TTnT: token n exists, where half of the samples came so far. As bf16: "
+    "equal to the bf16 output of the same sample. KV size: bits sent for each value of the prompt's KV. All "
+    "accepted: of the samples that drafted, those that lost no draft.";
 
 // Names wrap at a blank so that a narrow column of numbers stays narrow.
 std::vector<std::string> header_lines(const ReportTable::Column& column) {
