@@ -51,6 +51,9 @@ void uniform_encode(std::span<const UniformEncodePage>, const UniformShape&, std
 void uniform_decode(std::span<const UniformDecodePage>, const UniformShape&, std::uint32_t*, StreamHandle) {
   absent("uniform_decode on CUDA");
 }
+void exact_encode(std::span<const ExactEncodePage>, const LynxShape&, const LynxCoding&, std::uint32_t*, std::uint32_t*, StreamHandle) {
+  absent("exact_encode on CUDA");
+}
 void exact_decode(std::span<const ExactDecodePage>, const LynxShape&, const LynxCoding&, std::uint32_t*, StreamHandle) {
   absent("exact_decode on CUDA");
 }

@@ -1,7 +1,9 @@
 // One page of the host's through the GPU. Copies from pageable memory: the runtime stages them.
 #include "kernels/cuda/codec_page.hpp"
 
+#include "base/check.hpp"
 #include "kernels/cuda/codec.hpp"
+#include "kernels/cuda/exact.hpp"
 #include "kernels/cuda/runtime.hpp"
 
 namespace lynxkv::kernels::cuda {
@@ -62,6 +64,43 @@ bool lynx_decode_page(const std::byte* anchor, const std::byte* residual, const 
   if (device.take_outcome() != PageOutcome::coded) return false;
   device.take(rows, device.rows);
   return true;
+}
+
+void exact_encode_page(const Bf16* rows, const std::byte* anchor, const std::byte* residual, const LynxLayout& layout,
+                       const LynxCoding& coding, std::vector<std::byte>& out) {
+  const OnDevice device(layout.raw_bytes(), layout.anchor_bytes(), layout.nibble_bytes());
+  const DeviceMemory payload(exact_bound_bytes(layout)), size(sizeof(std::uint32_t));
+  device.put(device.rows, rows);
+  device.put(device.anchor, anchor);
+  device.put(device.residual, residual);
+  const ExactEncodePage page[] = {{device.values(), device.anchor.data(), device.residual.data(), payload.data(), layout.tokens, layout.sinks}};
+  exact_encode(page, {layout.channels, layout.chunk_tokens}, coding, reinterpret_cast<std::uint32_t*>(size.data()), device.word(), device.stream.get());
+  LYNXKV_CHECK(device.take_outcome() == PageOutcome::coded);
+  std::uint32_t bytes = 0;
+  device.take(&bytes, size);
+  out.resize(payload.bytes());
+  device.take(out.data(), payload);
+  LYNXKV_CHECK(bytes <= out.size());
+  out.resize(bytes);
+}
+
+Result<void> exact_decode_page(const std::byte* anchor, const std::byte* residual, std::span<const std::byte> payload,
+                               const LynxLayout& layout, const LynxCoding& coding, Bf16* rows) {
+  const OnDevice device(layout.raw_bytes(), layout.anchor_bytes(), layout.nibble_bytes());
+  const DeviceMemory exact(payload.size());
+  device.put(device.anchor, anchor);
+  device.put(device.residual, residual);
+  device.put(exact, payload.data());
+  const ExactDecodePage page[] = {{device.anchor.data(), device.residual.data(), exact.data(), payload.size(), device.values(), layout.tokens, layout.sinks}};
+  exact_decode(page, {layout.channels, layout.chunk_tokens}, coding, device.word(), device.stream.get());
+  std::uint32_t found = 0;
+  device.take(&found, device.outcome);
+  if (found == static_cast<std::uint32_t>(PageOutcome::not_finite))
+    return Error(ErrorCode::bad_data, "anchor payload", "a page scalar or a sink is not finite; the payload is damaged");
+  if (found != 0)
+    return Error(ErrorCode::bad_data, "exact payload", "it is not what an encoder makes of these codes; the payload is damaged");
+  device.take(rows, device.rows);
+  return {};
 }
 
 PageOutcome uniform_encode_page(const Bf16* rows, const UniformLayout& layout, std::byte* payload) {

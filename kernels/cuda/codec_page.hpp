@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
+#include "base/result.hpp"
 #include "kernels/codec.hpp"
 
 namespace lynxkv::kernels::cuda {
@@ -14,6 +17,12 @@ PageOutcome lynx_encode_page(const Bf16* rows, const LynxLayout& layout, const L
 // residual null: a draft. False, rows untouched: a page scalar or a sink is not finite.
 bool lynx_decode_page(const std::byte* anchor, const std::byte* residual, const LynxLayout& layout,
                       const LynxCoding& coding, Bf16* rows);
+// anchor and residual: what lynx_encode_page made of the rows. `out` is resized to the payload.
+void exact_encode_page(const Bf16* rows, const std::byte* anchor, const std::byte* residual, const LynxLayout& layout,
+                       const LynxCoding& coding, std::vector<std::byte>& out);
+// rows are untouched where the result is Error{bad_data}: a page scalar, a sink or the payload is damaged.
+Result<void> exact_decode_page(const std::byte* anchor, const std::byte* residual, std::span<const std::byte> payload,
+                               const LynxLayout& layout, const LynxCoding& coding, Bf16* rows);
 PageOutcome uniform_encode_page(const Bf16* rows, const UniformLayout& layout, std::byte* payload);
 bool uniform_decode_page(const std::byte* payload, const UniformLayout& layout, Bf16* rows);
 

@@ -14,6 +14,20 @@ namespace lynxkv::kernels::cuda {
 // An outcome beside those of PageOutcome: the exact payload is not what an encoder makes of these codes.
 constexpr std::uint32_t exact_damaged = 3;
 
+struct ExactEncodePage {
+  const Bf16* rows = nullptr;           // [tokens][channels]
+  const std::byte* anchor = nullptr;    // what lynx_encode made of them, earlier in the same stream
+  const std::byte* residual = nullptr;
+  std::byte* payload = nullptr;         // room for exact_bound_bytes()
+  int tokens = 0;                       // 1 .. 256
+  int sinks = 0;                        // 0 .. tokens
+};
+
+// sizes: device memory, one word a page, set to the payload's bytes. Outcome `not_finite`: the anchor is none of an
+// encoder's, as that of a page which travels raw; payload and size are then undefined.
+void exact_encode(std::span<const ExactEncodePage> pages, const LynxShape& shape, const LynxCoding& coding,
+                  std::uint32_t* sizes, std::uint32_t* outcomes, StreamHandle stream);
+
 struct ExactDecodePage {
   const std::byte* anchor = nullptr;    // LynxLayout::anchor_bytes()
   const std::byte* residual = nullptr;  // LynxLayout::nibble_bytes()

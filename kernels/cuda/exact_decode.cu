@@ -14,10 +14,12 @@
 namespace lynxkv::kernels::cuda {
 namespace {
 
+constexpr int decode_warps_limit = 16;
+
 // Behind it in shared memory: the warps' rings of words, scales and codes of ExactScalars.
 struct DecodeShared {
   ExactBlockTables tables;
-  SegmentMark mark[exact_warps_limit];
+  SegmentMark mark[decode_warps_limit];
   std::uint32_t form;
   std::uint32_t outcome;  // of the item at hand
 
@@ -181,7 +183,7 @@ __device__ inline std::uint32_t decode_group(const Batch<ExactDecodePage>& batch
   return good ? outcome : exact_damaged;
 }
 
-__global__ void __launch_bounds__(exact_warps_limit * lanes)
+__global__ void __launch_bounds__(decode_warps_limit * lanes)
     decode_exact(const __grid_constant__ Batch<ExactDecodePage> batch, const __grid_constant__ ExactCoding coding, int groups,
                  int staged) {
   DecodeShared& shared = *reinterpret_cast<DecodeShared*>(shared_memory());
@@ -205,7 +207,7 @@ void exact_decode(std::span<const ExactDecodePage> pages, const LynxShape& shape
   }
   const ExactCoding used = exact_coding_of(coding);
   for_batches(pages, shape.channels, shape.chunk_tokens, outcomes, stream, [&](const Batch<ExactDecodePage>& batch) {
-    const ExactGrid cut(tokens_limit(pages), shape);
+    const ExactGrid cut(tokens_limit(pages), shape, shape.channels > 4096 ? decode_warps_limit : decode_warps_limit / 2);
     const std::size_t fixed = sizeof(DecodeShared) + static_cast<std::size_t>(cut.warps) * WordRing::capacity * 4;
     const bool staged = fixed + cut.scalar_bytes <= shared_memory_limit("exact_decode");
     launch_blocks_of(cut.warps * lanes, decode_exact, batch.pages * cut.groups, fixed + (staged ? cut.scalar_bytes : 0), stream,

@@ -7,8 +7,6 @@
 
 namespace lynxkv::kernels::cuda {
 
-constexpr int exact_warps_limit = 16;
-
 // A block's warps take neighbouring segments of a page. Where rows are wide a segment is a few tokens, all of whose
 // channels have scalars: the more segments share them, the less is read twice.
 struct ExactGrid {
@@ -17,10 +15,10 @@ struct ExactGrid {
   std::size_t scalar_bytes;
 
   // tokens: of the longest page
-  ExactGrid(int tokens, const LynxShape& shape) {
+  ExactGrid(int tokens, const LynxShape& shape, int warps_most) {
     const std::size_t channels = static_cast<std::size_t>(shape.channels);
-    const int segments = exact_segments(static_cast<std::size_t>(tokens) * channels), most = shape.channels > 4096 ? exact_warps_limit : 8;
-    warps = segments < most ? segments : most;
+    const int segments = exact_segments(static_cast<std::size_t>(tokens) * channels);
+    warps = segments < warps_most ? segments : warps_most;
     groups = (segments + warps - 1) / warps;
     const int chunks = (tokens + shape.chunk_tokens - 1) / shape.chunk_tokens;
     scalar_bytes = ExactScalars::bytes(shape.channels, chunks_of_segments(warps, shape.channels, shape.chunk_tokens, chunks));

@@ -1,6 +1,8 @@
 // The exact stream on the device: the bits of the input come back, payloads that no encoder writes are told.
 #include "kernels/cuda/exact.hpp"
 
+#include <cmath>
+
 #include "tests/codec/golden.hpp"
 #include "tests/cuda_emulation/kernels/random_pages.hpp"
 #include "tests/cuda_emulation/kernels/rig.hpp"
@@ -41,6 +43,16 @@ struct OnDevice {
   rig::Page page;
   rig::Guarded payload;
 
+  // Where the device is to write a payload.
+  OnDevice(const OnCpu& given, const Stream& stream, const rig::Offsets& at) : page(given.layout, at), payload(exact_bound_bytes(given.layout)) {
+    page.rows.put(given.rows.data(), stream);
+    page.anchor.put(given.anchor.data(), stream);
+    page.residual.put(given.residual.data(), stream);
+  }
+  ExactEncodePage to_encode() const {
+    return {reinterpret_cast<const Bf16*>(page.rows.data()), page.anchor.data(), page.residual.data(), payload.data(), page.layout.tokens, page.layout.sinks};
+  }
+
   OnDevice(const OnCpu& given, std::span<const std::byte> exact, const Stream& stream, const rig::Offsets& at = {})
       : page(given.layout, at), payload(exact.size()) {
     page.anchor.put(given.anchor.data(), stream);
@@ -52,8 +64,29 @@ struct OnDevice {
   }
 };
 
-// Decodes all pages in one call.
+void expect_the_cpus_payloads(const std::vector<OnCpu>& given, const LynxCoding& coding, const rig::Offsets& at) {
+  const Stream stream;
+  std::vector<OnDevice> pages;
+  std::vector<ExactEncodePage> encoding;
+  for (const OnCpu& one : given) {
+    pages.emplace_back(one, stream, at);
+    encoding.push_back(pages.back().to_encode());
+  }
+  const rig::Guarded outcomes(4 * pages.size()), sizes(4 * pages.size());
+  exact_encode(encoding, pages[0].page.shape(), coding, reinterpret_cast<std::uint32_t*>(sizes.data()), reinterpret_cast<std::uint32_t*>(outcomes.data()), stream.get());
+  EXPECT_EQ(rig::take_outcomes(outcomes, stream), std::vector<std::uint32_t>(pages.size(), 0));
+  const std::vector<std::uint32_t> bytes = rig::take_outcomes(sizes, stream);
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    EXPECT_EQ(bytes[i], given[i].exact.size());
+    Bytes found = pages[i].payload.take(stream);
+    found.resize(std::min<std::size_t>(bytes[i], found.size()));
+    rig::expect_equal(found, given[i].exact, "exact payload");
+  }
+}
+
+// Encodes all pages in one call, and decodes them in one.
 void expect_bits_back(const std::vector<OnCpu>& given, const LynxCoding& coding, const rig::Offsets& at = {}) {
+  expect_the_cpus_payloads(given, coding, at);
   const Stream stream;
   std::vector<OnDevice> pages;
   std::vector<ExactDecodePage> decoding;
@@ -136,6 +169,26 @@ TEST(CudaExact, TakesMorePagesThanOneLaunchHolds) {
   for (int i = 0; i < 101; ++i)
     pages.emplace_back(rig::drawn_page(Kind::bell, 1 + i % 70, 8, draw), LynxLayout{1 + i % 70, 8, i % 7 == 0 ? 1 : 0, 32}, default_coding());
   expect_bits_back(pages, default_coding());
+}
+
+// Segments whose words or extras outgrow the memory in which they wait for their place.
+TEST(CudaExact, CodesSegmentsAgainThatTakeManyBits) {
+  LYNXKV_NEEDS_DEVICE();
+  std::mt19937 draw(91);
+  const LynxCoding even = make_lynx_coding(0.001f, 112, LynxCentre::mid, LynxSigma::log);
+  bool many_words = false, many_extras = false;
+  for (const int octaves : {7, 10}) {  // magnitudes below the largest of each chunk
+    std::vector<Bf16> rows(130 * 190);
+    std::uniform_real_distribution<float> exponent(static_cast<float>(-octaves), 0.0f);
+    for (Bf16& x : rows) x = to_bf16(std::exp2(exponent(draw)) * (draw() % 2 == 0 ? 1.0f : -1.0f));
+    const OnCpu given(rows, {130, 190, 0, 32}, even);
+    std::uint32_t counts[3] = {};
+    std::memcpy(counts, given.exact.data(), sizeof counts);
+    many_words = many_words || (counts[0] == 1 && counts[1] > 3584);
+    many_extras = many_extras || (counts[0] == 1 && counts[2] > 1024);
+    rig::under_every_setup([&] { expect_bits_back({given}, even); });
+  }
+  EXPECT_TRUE(many_words && many_extras);
 }
 
 // The device's verdicts on all these payloads for one page, against the CPU's. Guards around the rows are checked.
@@ -252,9 +305,18 @@ TEST(CudaExact, ReportsAnAnchorWhosePageScalarsOrSinksAreNotFinite) {
     pages.emplace_back(bad, bad.exact, stream);
     decoding.push_back(pages.back().to_decode());
   }
-  const rig::Guarded outcomes(4 * pages.size());
-  exact_decode(decoding, pages[0].page.shape(), default_coding(), reinterpret_cast<std::uint32_t*>(outcomes.data()), stream.get());
-  EXPECT_EQ(rig::take_outcomes(outcomes, stream), std::vector<std::uint32_t>(pages.size(), static_cast<std::uint32_t>(PageOutcome::not_finite)));
+  const rig::Guarded outcomes(4 * pages.size()), sizes(4);
+  auto* const words = reinterpret_cast<std::uint32_t*>(outcomes.data());
+  exact_decode(decoding, pages[0].page.shape(), default_coding(), words, stream.get());
+  const auto not_finite = static_cast<std::uint32_t>(PageOutcome::not_finite);
+  EXPECT_EQ(rig::take_outcomes(outcomes, stream), std::vector<std::uint32_t>(pages.size(), not_finite));
+
+  const OnDevice from(good, stream, {});
+  from.page.anchor.put(pages[3].page.anchor.take(stream).data(), stream);
+  const ExactEncodePage encoding[] = {from.to_encode()};
+  exact_encode(encoding, pages[0].page.shape(), default_coding(), reinterpret_cast<std::uint32_t*>(sizes.data()), words, stream.get());
+  EXPECT_EQ(rig::take_outcomes(outcomes, stream)[0], not_finite);
+  from.payload.take(stream);
 }
 
 // Codes that have nothing to do with the payload: cells as no encoder makes them.

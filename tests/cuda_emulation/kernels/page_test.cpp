@@ -1,5 +1,6 @@
 // One page of the host's through the device and back.
 #include "kernels/cuda/codec_page.hpp"
+#include "kernels/exact.hpp"
 
 #include "tests/cuda_emulation/kernels/random_pages.hpp"
 #include "tests/cuda_emulation/kernels/rig.hpp"
@@ -34,6 +35,30 @@ TEST(CudaPage, OfTheHostIsCodedAsOnTheCpu) {
     EXPECT_FALSE(lynx_decode_page(anchor.data(), nullptr, layout, coding, found.data()));
     EXPECT_EQ(found, wanted) << "rows are untouched";
   });
+}
+
+TEST(CudaPage, HasAnExactStreamThatRestoresItsBits) {
+  LYNXKV_NEEDS_DEVICE();
+  std::mt19937 draw(73);
+  const LynxCoding coding = make_lynx_coding(0.05f, 112, LynxCentre::mid, LynxSigma::log);
+  for (const LynxLayout& layout : {LynxLayout{70, 24, 4, 32}, {3, 8, 3, 32}}) {
+    const std::vector<Bf16> rows = rig::drawn_page(rig::Kind::bell, layout.tokens, layout.channels, draw);
+    Bytes anchor(layout.anchor_bytes()), residual(layout.nibble_bytes() + 1);
+    ASSERT_EQ(lynx_encode_page(rows.data(), layout, coding, anchor.data(), residual.data()), PageOutcome::coded);
+    std::vector<std::byte> exact, expected;
+    ExactWorkspace memory;
+    kernels::exact_encode(rows.data(), anchor.data(), residual.data(), layout, coding, make_exact_tables(coding.tables), memory, expected);
+    exact_encode_page(rows.data(), anchor.data(), residual.data(), layout, coding, exact);
+    EXPECT_EQ(exact, expected);
+    std::vector<Bf16> found(rows.size());
+    ASSERT_TRUE(exact_decode_page(anchor.data(), residual.data(), exact, layout, coding, found.data()).ok());
+    EXPECT_EQ(found, rows);
+    exact.push_back(std::byte{0});
+    const auto damaged = exact_decode_page(anchor.data(), residual.data(), exact, layout, coding, found.data());
+    ASSERT_FALSE(damaged.ok());
+    EXPECT_EQ(damaged.error().code(), ErrorCode::bad_data);
+    EXPECT_EQ(found, rows) << "rows are untouched";
+  }
 }
 
 TEST(CudaPage, OfSinksOnlyNeedsNoResidual) {
