@@ -11,8 +11,12 @@
 #include <vector>
 
 #include "apps/command.hpp"
+#include "apps/command_line.hpp"
+#include "apps/gpu.hpp"
 #include "base/nearest.hpp"
 #include "codec/codec.hpp"
+#include "codec/on_cuda.hpp"
+#include "codec/shape.hpp"
 #include "kernels/runtime.hpp"
 
 namespace lynxkv::apps {
@@ -28,6 +32,11 @@ struct Request {
   std::string input, output;
 };
 
+constexpr const char* encode_example =
+    "lynxkv codec encode --codec lynx --tokens 256 --channels 192 tests/data/codec/real_l0_k_p0.kv.bin page";
+constexpr const char* decode_example =
+    "lynxkv codec decode --codec lynx --tokens 256 --channels 192 --level draft page rows.bin";
+
 constexpr std::array<const char*, codec::max_streams> suffixes{".anchor.bin", ".residual.bin", ".exact.bin"};
 
 template <std::size_t N>
@@ -38,8 +47,7 @@ std::size_t choice(const char* option, const std::string& given, const std::arra
 }
 
 std::unique_ptr<codec::Codec> codec_of(Request& request) {
-  if (choice<2>("--backend", request.backend, {"cpu", "cuda"}) == 1)
-    throw Error(ErrorCode::usage, "--backend cuda", "this build has no CUDA kernels for the codec; use --backend cpu");
+  const bool on_cuda = choice<2>("--backend", request.backend, {"cpu", "cuda"}) == 1;
   // The third stream is a codec of its own: the same two payloads, and one more.
   if (request.codec == "lynx" && (request.exact || request.level == "exact")) request.codec = "lynx-exact";
   if (request.exact && request.codec != "lynx-exact")
@@ -47,7 +55,11 @@ std::unique_ptr<codec::Codec> codec_of(Request& request) {
   request.options.centre = codec::Centre(choice<2>("--centre", request.centre, {"mid", "mean"}));
   request.options.sigma = codec::Sigma(choice<2>("--sigma", request.sigma, {"log", "linear"}));
   kernels::ensure_runtime();
-  return codec::make_codec(request.codec, request.options);
+  if (!on_cuda) return codec::make_codec(request.codec, request.options);
+  auto codec = codec::make_codec_on_cuda(request.codec, request.options);
+  if (!codec) throw Error(ErrorCode::usage, "--backend cuda", "codec " + request.codec + " has no CUDA kernels; use --backend cpu");
+  need_gpu("--backend cuda");
+  return codec;
 }
 
 codec::TensorShape shape_of(const Request& request) {
@@ -128,6 +140,18 @@ bool is_raw(const Request& request, const codec::Codec& codec, const codec::Tens
          codec.payload_bytes(codec::StreamId::residual, shape, false) != 0;
 }
 
+// "draft or full"
+std::string levels_of(const codec::Codec& codec) {
+  std::vector<std::string> names;
+  for (const codec::StreamSpec& stream : codec.streams()) {
+    const std::string name(codec::name_of(stream.enables));
+    if (stream.enables != codec::Level::none && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  std::string text = names[0];
+  for (std::size_t i = 1; i < names.size(); ++i) text += (i + 1 < names.size() ? ", " : " or ") + names[i];
+  return text;
+}
+
 int decode(Request& request) {
   const auto codec = codec_of(request);
   const codec::TensorShape shape = shape_of(request);
@@ -135,7 +159,7 @@ int decode(Request& request) {
   const auto level = std::array{codec::Level::draft, codec::Level::target, codec::Level::exact}[chosen];
   const auto streams = codec->streams();
   if (std::none_of(streams.begin(), streams.end(), [&](const auto& stream) { return stream.enables == level; }))
-    throw Error(ErrorCode::usage, "--level " + request.level, "codec " + request.codec + " does not decode to it");
+    throw Error(ErrorCode::usage, "--level " + request.level, "codec " + request.codec + " decodes to " + levels_of(*codec));
   std::array<std::vector<std::byte>, codec::max_streams> bytes;
   codec::Payloads in;
   for (const codec::StreamSpec& stream : streams) {  // up to the first that is enough
@@ -163,31 +187,44 @@ void add_shared(CLI::App& app, Request& request) {
   app.add_option("--centre", request.centre, "mid or mean (lynx)")->capture_default_str();
   app.add_option("--sigma", request.sigma, "log or linear (lynx)")->capture_default_str();
   app.add_option("--levels", request.options.levels, "112 or 120 (lynx)")->capture_default_str();
-  app.add_option("--backend", request.backend, "cpu or cuda")->capture_default_str();
+  app.add_option("--backend", request.backend, "cpu or cuda; cuda takes the GPU or, without one, its emulation on the CPU")
+      ->capture_default_str();
 }
 
 Run set_up(CLI::App& app) {
   app.require_subcommand(1);
   auto to_code = std::make_shared<Request>(), to_rows = std::make_shared<Request>();
   CLI::App* encoder = app.add_subcommand("encode", "bf16 rows to payload files");
+  encoder->footer("Example:\n  " + as_called(encode_example));
   add_shared(*encoder, *to_code);
   encoder->add_flag("--exact", to_code->exact, "Also write the stream that restores the bf16 bits");
+  // Not an option of encode, but one that people try; its nearest name would mislead them.
+  const CLI::Option* level = encoder->add_option("--level", to_code->level, "")->group("");
   encoder->add_option("input", to_code->input, "bf16[tokens][channels], little-endian")->required();
   encoder->add_option("prefix", to_code->output, "Writes PREFIX.anchor.bin and what else the codec has")->required();
   CLI::App* decoder = app.add_subcommand("decode", "payload files to bf16 rows");
+  decoder->footer("Example, behind that of encode:\n  " + as_called(decode_example));
   add_shared(*decoder, *to_rows);
   decoder->add_option("--level", to_rows->level, "draft, full or exact")->capture_default_str();
   decoder->add_flag("--raw", to_rows->raw, "The page travelled raw (encode says so)");
   decoder->add_option("prefix", to_rows->input, "Reads PREFIX.anchor.bin and what else the level needs")->required();
   decoder->add_option("output", to_rows->output, "bf16[tokens][channels], little-endian")->required();
-  return [=] { return encoder->parsed() ? encode(*to_code) : decode(*to_rows); };
+  return [=] {
+    if (!encoder->parsed()) return decode(*to_rows);
+    if (level->count() > 0)
+      throw Error(ErrorCode::usage, "--level", "encode writes all streams of the codec; give --exact for the exact stream, and --level to decode");
+    return encode(*to_code);
+  };
 }
 
 }  // namespace
 
 extern const Command codec_command;
 const Command codec_command = {
-    "codec", "One page tensor through a codec, from file to file",
-    "lynxkv codec encode --codec lynx --tokens 256 --channels 192 tests/data/codec/real_l0_k_p0.kv.bin page", set_up};
+    "codec", "One page tensor through a codec, from file to file; --backend cpu or cuda",
+    "lynxkv codec encode --codec lynx --tokens 256 --channels 192 tests/data/codec/real_l0_k_p0.kv.bin page\n"
+    "  lynxkv codec decode --codec lynx --tokens 256 --channels 192 --level draft page rows.bin\n"
+    "  lynxkv codec encode --backend cuda --exact --tokens 256 --channels 192 tests/data/codec/real_l0_k_p0.kv.bin page",
+    set_up};
 
 }  // namespace lynxkv::apps

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/command.hpp"
+#include "apps/command_line.hpp"
 #include "apps/commands.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -62,17 +63,6 @@ std::string unknown_command(const CLI::App& root, int argc, char** argv) {
   return {};
 }
 
-// An example as it works from where the user stands: with the program's name as it was called.
-std::string as_called(const std::string& example, const std::string& program) {
-  std::string text;
-  std::size_t at = 0;
-  for (std::size_t found; (found = example.find("lynxkv ", at)) != std::string::npos; at = found + 6) {
-    const bool word = found == 0 || example[found - 1] == ' ';
-    text += example.substr(at, found - at) + (word ? program : std::string("lynxkv"));
-  }
-  return text + example.substr(at);
-}
-
 // Threads that wait for each other spin a little and then sleep. The default of the OpenMP runtime spins for
 // milliseconds: on a host whose cores are shared with anybody, every wait then costs a time slice. The runtime
 // reads its environment when it is loaded, so the program starts itself once more with it set.
@@ -101,7 +91,7 @@ int main(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, Run>> commands;
   for (const Command& command : lynxkv::apps::all_commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    sub->footer("Example:\n  " + as_called(command.example, argv[0]));
+    sub->footer("Example:\n  " + lynxkv::apps::as_called(command.example));
     commands.emplace_back(sub, command.set_up(*sub));
   }
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) return fail(unknown, 2);

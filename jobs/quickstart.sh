@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh clone to the table of modes: installs, builds, fetches the small real model, runs the main job
 # on two MPI ranks and shows what came out. Every step says what it does; done steps are not done again.
-#   --build-only   stop after building build/bin/lynxkv
+#   --build-only   stop after building build/bin/lynxkv and build/bin/lynxkv-emulated
 #   --fresh        forget earlier results of this script and measure again
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +24,11 @@ say "building build/bin/lynxkv"
 # A build folder that has the tests keeps them.
 [ -e build/CMakeCache.txt ] || cmake --preset default -DLYNXKV_TESTS=OFF >/dev/null
 cmake --build build --target lynxkv
-[ "$build_only" = yes ] && exit 0
+if [ "$build_only" = yes ]; then
+  say "building build/bin/lynxkv-emulated: where no GPU is, --backend cuda runs in it"
+  cmake --build build --target lynxkv-emulated
+  exit 0
+fi
 
 say "fetching the model (once)"
 model="$(jobs/fetch-model.sh)"

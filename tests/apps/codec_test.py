@@ -3,6 +3,9 @@
 import json
 import os
 import pathlib
+import random
+import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -34,16 +37,20 @@ class Codec(unittest.TestCase):
         self.prefix = self.folder / "page"
         self.out = self.folder / "rows.bin"
 
+    def call(self, *arguments):
+        return call(*arguments)
+
     def done(self, *arguments):
-        result = call(*arguments)
+        result = self.call(*arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result
 
     def refused(self, code, parts, *arguments):
         before = sorted(self.folder.iterdir())
-        result = call(*arguments)
+        result = self.call(*arguments)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        said = [line for line in result.stderr.splitlines() if "emulation of CUDA" not in line]
+        self.assertEqual(len(said), 1, result.stderr)
         for part in parts:
             self.assertIn(part, result.stderr)
         self.assertEqual(sorted(self.folder.iterdir()), before)
@@ -118,10 +125,13 @@ class Codec(unittest.TestCase):
         self.refused(2, ["--tokens", "1 to 256"], "encode", "--tokens", 257, "--channels", 192, page, self.prefix)
         self.refused(2, ["--channels", "even"], "encode", "--tokens", 256, "--channels", 191, page, self.prefix)
         self.refused(2, ["--head-dim", "divisor"], "encode", *shape, "--head-dim", 50, page, self.prefix)
-        self.refused(2, ["cuda", "--backend cpu"], "encode", *shape, "--backend", "cuda", page, self.prefix)
+        self.refused(2, ["--backend cuda", "kivi4 has no CUDA kernels", "--backend cpu"], "encode", *shape, "--codec", "kivi4",
+                     "--backend", "cuda", page, self.prefix)
+        self.refused(2, ["--backend", "did you mean 'cuda'"], "encode", *shape, "--backend", "cude", page, self.prefix)
+        self.refused(2, ["--level", "--exact"], "encode", *shape, "--level", "exact", page, self.prefix)
         self.refused(2, ["--exact", "int8 has no exact stream"], "encode", *shape, "--codec", "int8", "--exact", page,
                      self.prefix)
-        self.refused(2, ["--level draft", "bf16 does not decode to it"], "decode", *shape, "--codec", "bf16", "--level", "draft",
+        self.refused(2, ["--level draft", "bf16 decodes to full"], "decode", *shape, "--codec", "bf16", "--level", "draft",
                      page, self.out)
 
     def test_a_file_that_is_missing_and_a_place_that_cannot_be_written(self):
@@ -130,6 +140,77 @@ class Codec(unittest.TestCase):
         self.refused(3, ["nowhere.anchor.bin"], "decode", *shape, self.folder / "nowhere", self.out)
         self.refused(2, ["absent/page.anchor.bin"], "encode", *shape, golden(CASES[0], "kv"),
                      self.folder / "absent" / "page")
+
+
+def drawn(seed, kind, tokens, channels):
+    """Rows of bf16, from a seed: bell-shaped, or any finite bits."""
+    draw, words = random.Random(seed), []
+    for i in range(tokens * channels):
+        if kind == "bell":
+            value = struct.pack("<f", draw.gauss(i % channels % 3, 1 + i % channels % 5))
+            words.append(struct.unpack("<I", value)[0] >> 16)
+        else:
+            words.append(draw.randrange(0x7e80) | draw.randrange(2) << 15)
+    return struct.pack(f"<{len(words)}H", *words)
+
+
+class OnCuda(Codec):
+    """Everything above once more with the CUDA kernels: on a GPU, or emulated where none is."""
+
+    def call(self, *arguments):
+        return call(*arguments[:1], "--backend", "cuda", *arguments[1:])
+
+    # What has no kernels, or nothing to do with them.
+    test_plain_integers_come_back_near_and_equal_for_equal_input = None
+    test_usage = None
+    test_a_file_that_is_missing_and_a_place_that_cannot_be_written = None
+
+    def test_other_pages_give_the_cpus_bytes(self):
+        page, cpu, cuda = self.folder / "in.bin", self.folder / "cpu", self.folder / "cuda"
+        shapes = ((1, 2, 2), (31, 10, 10), (33, 24, 8), (100, 192, 64), (255, 16, 4))
+        codecs = ("lynx", "lynx-exact", "lynx-int4", "lynx-int8", "int8", "int4", "int8-channel", "int4-channel")
+        for seed, (tokens, channels, head_dim) in enumerate(shapes):
+            for kind in ("bell", "bits") if seed < 3 else ("bell",):
+                page.write_bytes(drawn(seed, kind, tokens, channels))
+                for codec in codecs:
+                    shape = ["--codec", codec, "--tokens", tokens, "--channels", channels, "--head-dim", head_dim]
+                    with self.subTest(codec=codec, tokens=tokens, channels=channels, kind=kind):
+                        self.done("encode", *shape, page, cuda)
+                        self.assertEqual(call("encode", *shape, page, cpu).returncode, 0)
+                        for written in self.folder.glob("cpu.*"):
+                            self.assertEqual(written.read_bytes(), pathlib.Path(str(cuda) + written.name[3:]).read_bytes())
+                        level = "exact" if codec == "lynx-exact" else "full"
+                        self.done("decode", *shape, "--level", level, cuda, self.out)
+                        self.assertEqual(call("decode", *shape, "--level", level, cuda, cpu).returncode, 0)
+                        self.assertEqual(self.out.read_bytes(), cpu.read_bytes())
+
+    def test_a_damaged_exact_stream_is_refused_as_on_the_cpu(self):
+        case = CASES[0]
+        self.done("encode", *geometry(case), "--exact", golden(case, "kv"), self.prefix)
+        exact = self.folder / "page.exact.bin"
+        whole = exact.read_bytes()
+        for bad in (whole[:-2], whole + b"\0\0", whole[:5000] + b"\1" + whole[5001:], b"\2" + whole[1:], b""):
+            exact.write_bytes(bad)
+            for backend in ("cpu", "cuda"):
+                result = call("decode", "--backend", backend, *geometry(case), self.prefix, "--level", "exact", self.out)
+                self.assertEqual(result.returncode, 3, result.stderr)
+                self.assertIn("exact payload", result.stderr)
+                self.assertFalse(self.out.exists())
+
+    def test_it_says_where_the_kernels_run_or_why_they_cannot(self):
+        case = CASES[4]
+        said = self.done("encode", *geometry(case), golden(case, "kv"), self.prefix).stderr
+        if not said:
+            self.skipTest("a GPU is here")
+        self.assertEqual(said.count("\n"), 1)
+        self.assertIn("emulation of CUDA on the CPU", said)
+        alone = self.folder / "lynxkv"
+        shutil.copy(BINARY, alone)
+        result = subprocess.run([alone, "codec", "encode", "--backend", "cuda", *map(str, geometry(case)), golden(case, "kv"), self.prefix],
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.stderr.count("\n"), 1)
+        self.assertIn("use --backend cpu", result.stderr)
 
 
 if __name__ == "__main__":
