@@ -38,19 +38,25 @@ struct Scales {
   float lo[kChannels], step[kChannels];
   bool finite = true;
 
-  __device__ Scales(const std::byte* payload, std::size_t groups, std::size_t group, bool one_each) {
+  // One for each, from `group` on.
+  __device__ Scales(const std::byte* payload, std::size_t groups, std::size_t group) {
 #pragma unroll
     for (int i = 0; i < kChannels; ++i) {
-      if (i > 0 && !one_each) {
-        lo[i] = lo[0];
-        step[i] = step[0];
-        continue;
-      }
-      const Bf16 least = scale_at(payload, group + static_cast<std::size_t>(i)), width = scale_at(payload, groups + group + static_cast<std::size_t>(i));
-      finite = finite && is_finite(least) && is_finite(width);
-      lo[i] = to_float(least);
-      step[i] = to_float(width);
+      const std::size_t at = group + static_cast<std::size_t>(i);
+      set(i, scale_at(payload, at), scale_at(payload, groups + at));
     }
+  }
+  // pair: the head's lo and step.
+  __device__ explicit Scales(std::uint32_t pair) {
+#pragma unroll
+    for (int i = 0; i < kChannels; ++i) set(i, even_of(pair), odd_of(pair));
+  }
+
+ private:
+  __device__ void set(int i, Bf16 least, Bf16 width) {
+    finite = finite && is_finite(least) && is_finite(width);
+    lo[i] = to_float(least);
+    step[i] = to_float(width);
   }
 };
 
@@ -73,26 +79,65 @@ __device__ inline void decode_values(const UniformDecodePage& page, std::size_t 
 // Rows that a thread goes down: with scales per channel it keeps them, per head each row has its own.
 constexpr int rows_per_channel_scales = 32;
 
+// What a thread decodes: kChannels channels from `channel` on, of rows `from` to `to`.
+template <int kChannels>
+struct Stretch {
+  int page, from, to, channel;  // empty where from >= to
+
+  __device__ Stretch(const Batch<UniformDecodePage>& batch, int items, int steps, int rows, int item) {
+    const int across = batch.channels / kChannels, step = item / across;
+    page = item < items ? step / steps : 0;
+    channel = (item - step * across) * kChannels;
+    from = (step - page * steps) * rows;
+    to = from + rows < batch.page[page].tokens ? from + rows : batch.page[page].tokens;
+    if (item >= items) to = from = 0;
+  }
+  __device__ bool empty() const { return from >= to; }
+};
+
+// Lanes beside each other lie in one head: the first of them reads its scale for all. The whole warp comes here.
+template <int kChannels>
+__device__ inline std::uint32_t head_scale(const Batch<UniformDecodePage>& batch, const Stretch<kChannels>& at, const UniformForm& form, int lane) {
+  const int before = at.channel % form.head_dim / kChannels, reader = before < lane ? lane - before : 0;
+  std::uint32_t pair = 0;
+  if (reader == lane && !at.empty()) {
+    const UniformDecodePage& page = batch.page[at.page];
+    const std::size_t groups = uniform_layout(page.tokens, batch.channels, form).groups();
+    const std::size_t group = static_cast<std::size_t>(at.from) * static_cast<std::size_t>(batch.channels / form.head_dim) + static_cast<std::size_t>(at.channel / form.head_dim);
+    pair = pair_word(scale_at(page.payload, group), scale_at(page.payload, groups + group));
+  }
+  return __shfl_sync(whole_warp, pair, reader);
+}
+
+template <int kChannels>
+__device__ inline void decode_stretch(const Batch<UniformDecodePage>& batch, const Stretch<kChannels>& at, const UniformForm& form,
+                                      const Scales<kChannels>& scales) {
+  if (!scales.finite) {
+    atomicMax(batch.outcomes + at.page, static_cast<unsigned>(PageOutcome::not_finite));
+    return;
+  }
+  const UniformDecodePage& page = batch.page[at.page];
+  const std::size_t codes_at = uniform_layout(page.tokens, batch.channels, form).codes_at();
+  for (int token = at.from; token < at.to; ++token) {
+    const std::size_t first = static_cast<std::size_t>(token) * static_cast<std::size_t>(batch.channels) + static_cast<std::size_t>(at.channel);
+    decode_values<kChannels>(page, codes_at, first, form.bits, scales);
+  }
+}
+
 template <int kChannels>
 __global__ void __launch_bounds__(block_threads)
     decode_integers(const __grid_constant__ Batch<UniformDecodePage> batch, UniformForm form, int steps) {
-  const int across = batch.channels / kChannels, rows = form.per_channel ? rows_per_channel_scales : 1;
-  const int items = batch.pages * steps * across, stride = static_cast<int>(gridDim.x) * block_threads;
-  for (int item = static_cast<int>(blockIdx.x) * block_threads + static_cast<int>(threadIdx.x); item < items; item += stride) {
-    const int step = item / across, index = step / steps, channel = (item - step * across) * kChannels;
-    const UniformDecodePage& page = batch.page[index];
-    const int from = (step - index * steps) * rows, to = from + rows < page.tokens ? from + rows : page.tokens;
-    if (from >= to) continue;
-    const UniformLayout layout = uniform_layout(page.tokens, batch.channels, form);
-    const int group = form.per_channel ? channel : from * (batch.channels / form.head_dim) + channel / form.head_dim;
-    const Scales<kChannels> scales(page.payload, layout.groups(), static_cast<std::size_t>(group), form.per_channel);
-    if (!scales.finite) {
-      atomicMax(batch.outcomes + index, static_cast<unsigned>(PageOutcome::not_finite));
-      continue;
-    }
-    for (int token = from; token < to; ++token) {
-      const std::size_t first = static_cast<std::size_t>(token) * static_cast<std::size_t>(batch.channels) + static_cast<std::size_t>(channel);
-      decode_values<kChannels>(page, layout.codes_at(), first, form.bits, scales);
+  const int lane = static_cast<int>(threadIdx.x) % lanes, rows = form.per_channel ? rows_per_channel_scales : 1;
+  const int items = batch.pages * steps * (batch.channels / kChannels), stride = static_cast<int>(gridDim.x) * block_threads;
+  int warp_item = static_cast<int>(blockIdx.x) * block_threads + static_cast<int>(threadIdx.x) - lane;
+  for (; warp_item < items; warp_item += stride) {
+    const Stretch<kChannels> at(batch, items, steps, rows, warp_item + lane);
+    if (!form.per_channel) {
+      const std::uint32_t pair = head_scale(batch, at, form, lane);
+      if (!at.empty()) decode_stretch(batch, at, form, Scales<kChannels>(pair));
+    } else if (!at.empty()) {
+      const std::byte* payload = batch.page[at.page].payload;
+      decode_stretch(batch, at, form, Scales<kChannels>(payload, static_cast<std::size_t>(batch.channels), static_cast<std::size_t>(at.channel)));
     }
   }
 }
