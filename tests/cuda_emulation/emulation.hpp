@@ -18,6 +18,7 @@ struct Setup {
   std::uint64_t seed = 1;
   Order order = Order::drawn;
   int processors = 2;  // multiprocessors: few, so that blocks take several items in turn
+  int devices = 1;     // GPUs of this process; they share one memory
 };
 
 // Forgets all work, memory, faults and counts. Handles and pointers from before are dangling.

@@ -1,7 +1,12 @@
 // The runtime's functions on the emulated device: devices, streams, events, launches.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <unistd.h>
 
 #include "tests/cuda_emulation/emulator/api.hpp"
 
@@ -23,7 +28,13 @@ cudaError_t with_stream(cudaStream_t handle, const std::function<void(State&, CU
 }
 
 void enqueue(State& all, CUstream_st& stream, std::function<void()> run) {
-  all.streams.enqueue(stream, {[&all, run = std::move(run)] { all.run_guarded(run); }, nullptr, 0});
+  all.streams.enqueue(stream, {[&all, run = std::move(run)] { all.run_guarded(run); }, nullptr, 0, nullptr});
+}
+
+void note_access(State& all, CUstream_st& stream, const void* at, std::size_t bytes, bool writes, bool transfer, const char* what) {
+  if (!all.memory.is_device_address(at)) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  all.run_guarded([&] { all.ordering.note({&stream, stream.enqueued + 1, begin, begin + bytes, writes, transfer, what}); });
 }
 
 cudaError_t set_shared_memory_limit(const void* entry, int bytes) {
@@ -69,6 +80,8 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaSuccess: return "no error";
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorNotReady: return "device not ready";
@@ -87,18 +100,36 @@ cudaError_t cudaGetLastError() {
   return error;
 }
 
+namespace {
+
+thread_local int current_device = 0;
+
+// The process's environment may say how many there are: 0 for a machine without a GPU.
+int device_count() {
+  const char* said = std::getenv("CUDA_EMULATION_DEVICES");
+  return said != nullptr ? std::atoi(said) : state().setup.devices;
+}
+
+bool is_device(int device) { return device >= 0 && device < device_count(); }
+
+}  // namespace
+
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
+  *count = device_count();
+  return *count > 0 ? cudaSuccess : remember(cudaErrorNoDevice);
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = current_device;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : remember(cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+  if (!is_device(device)) return remember(cudaErrorInvalidDevice);
+  current_device = device;
+  return cudaSuccess;
+}
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (device != 0) return remember(cudaErrorInvalidDevice);
+  if (!is_device(device)) return remember(cudaErrorInvalidDevice);
   *properties = cudaDeviceProp{};
   std::snprintf(properties->name, sizeof properties->name, "CUDA emulation");
   properties->major = 9;
@@ -106,8 +137,24 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
+// Each process has GPUs of its own, unless its environment names the one that it sees.
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  if (!is_device(device) || length <= 0) return remember(cudaErrorInvalidDevice);
+  const char* said = std::getenv("CUDA_EMULATION_BUS");
+  const std::string bus = said != nullptr ? said : "emulated-" + std::to_string(getpid());
+  std::snprintf(text, static_cast<std::size_t>(length), "%s:%02d", bus.c_str(), device);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const std::lock_guard guard(lock());
+  *total = std::size_t{1} << 32;
+  *free = *total - std::min(*total, state().memory.allocated_bytes());
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (device != 0) return remember(cudaErrorInvalidDevice);
+  if (!is_device(device)) return remember(cudaErrorInvalidDevice);
   *value = attribute == cudaDevAttrMultiProcessorCount ? state().setup.processors : static_cast<int>(shared_memory_most);
   return cudaSuccess;
 }
@@ -121,6 +168,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaDeviceSynchronize() {
   const std::lock_guard guard(lock());
   state().streams.run_all();
+  state().streams.all_seen();
   return state().sticky;
 }
 
@@ -137,20 +185,29 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return with_stream(stream, [&](State&, CUstream_st& found) { found.destroyed = stream != nullptr; });
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return with_stream(stream, [](State& all, CUstream_st& found) { all.streams.run_until_empty(found); });
+  return with_stream(stream, [](State& all, CUstream_st& found) {
+    all.streams.run_until_empty(found);
+    host_has_seen(found, found.enqueued);
+  });
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   bool empty = false;
   const cudaError_t error = with_stream(stream, [&](State& all, CUstream_st& found) {
     if (!found.work.empty()) all.streams.step();
     empty = found.work.empty();
+    if (empty) host_has_seen(found, found.enqueued);
   });
   return error == cudaSuccess && !empty ? cudaErrorNotReady : error;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   return with_stream(stream, [&](State& all, CUstream_st& found) {
-    all.streams.enqueue(found, {nullptr, event->state, event->state->recorded});
+    const EventState& waited = *event->state;
+    if (waited.stream != nullptr) {
+      found.after[waited.stream] = std::max(found.after[waited.stream], waited.index);
+      for (const auto& [stream_before, index] : waited.after) found.after[stream_before] = std::max(found.after[stream_before], index);
+    }
+    all.streams.enqueue(found, {nullptr, event->state, event->state->recorded, nullptr});
   });
 }
 
@@ -164,13 +221,25 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 
+namespace {
+// The host has found an event reached.
+void see(const EventState& event) {
+  if (event.stream == nullptr) return;
+  host_has_seen(*event.stream, event.index);
+  host_has_seen(event.after);
+}
+}  // namespace
+
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return with_stream(stream, [&](State& all, CUstream_st& found) {
     const std::uint64_t count = ++event->state->recorded;
+    event->state->stream = &found;
+    event->state->index = found.enqueued;
+    event->state->after = found.after;
     // Not guarded: streams that wait must go on to find the device's error.
     all.streams.enqueue(found, {[reached = event->state, count] {
                                   if (reached->reached < count) reached->reached = count;
-                                }, nullptr, 0});
+                                }, nullptr, 0, nullptr});
   });
 }
 
@@ -179,12 +248,15 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   State& all = state();
   if (event->state->reached < event->state->recorded) all.streams.step();
   if (all.sticky != cudaSuccess) return all.sticky;
-  return event->state->reached < event->state->recorded ? cudaErrorNotReady : cudaSuccess;
+  if (event->state->reached < event->state->recorded) return cudaErrorNotReady;
+  see(*event->state);
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::lock_guard guard(lock());
   const EventState& wanted = *event->state;
   state().streams.run_until([&] { return wanted.reached >= wanted.recorded; }, nullptr);
+  see(wanted);
   return state().sticky;
 }

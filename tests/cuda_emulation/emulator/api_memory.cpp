@@ -36,6 +36,7 @@ cudaError_t cudaFree(void* memory) {
   const std::lock_guard guard(lock());
   if (memory == nullptr) return cudaSuccess;
   state().streams.run_all();  // as the real one waits for the device
+  state().run_guarded([&] { state().ordering.check_freed(memory, state().memory.size_of(memory)); });
   if (!state().memory.release_device(memory)) return remember(cudaErrorInvalidValue);
   return state().sticky;
 }
@@ -76,6 +77,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return remember(cudaErrorInvalidValue);
   return with_stream(stream, [&](State& all, CUstream_st& found) {
     const bool from_device = all.memory.is_device_address(from), to_device = all.memory.is_device_address(to);
+    note_access(all, found, from, bytes, false, false, "a copy");
+    note_access(all, found, to, bytes, true, false, "a copy");
     if (!from_device && !all.memory.is_pinned(from, bytes)) {
       // Pageable memory is taken before the call returns, as the driver does.
       const auto* first = static_cast<const std::byte*>(from);
@@ -88,7 +91,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
       if (bytes > 0) std::memmove(side(all, to, bytes, Access::write), side(all, from, bytes, Access::read), bytes);
     });
     // To pageable memory the call returns when the bytes are there.
-    if (!to_device && !all.memory.is_pinned(to, bytes)) all.streams.run_until_empty(found);
+    if (!to_device && !all.memory.is_pinned(to, bytes)) {
+      all.streams.run_until_empty(found);
+      host_has_seen(found, found.enqueued);
+    }
   });
 }
 
@@ -99,6 +105,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 
 cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t stream) {
   return with_stream(stream, [&](State& all, CUstream_st& found) {
+    note_access(all, found, memory, bytes, true, false, "a fill");
     enqueue(all, found, [&all, memory, byte, bytes] {
       if (bytes > 0) std::memset(all.memory.resolve(memory, bytes, Access::write, false), byte, bytes);
     });

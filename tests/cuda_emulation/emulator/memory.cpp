@@ -96,6 +96,17 @@ bool Memory::overruns_pinned(const void* at, std::size_t bytes) const {
   return bytes > 0 && is_pinned(at, 1) && !is_pinned(at, bytes);
 }
 
+std::size_t Memory::allocated_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& [address, block] : blocks_) sum += block.bytes;
+  return sum;
+}
+
+std::size_t Memory::size_of(const void* address) const {
+  const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(address));
+  return found == blocks_.end() ? 0 : found->second.bytes;
+}
+
 bool Memory::is_device_address(const void* at) const {
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   return address >= first_ && address < end_;

@@ -35,6 +35,9 @@ class Memory {
   // Begins in pinned memory and runs past its end.
   bool overruns_pinned(const void* at, std::size_t bytes) const;
 
+  std::size_t allocated_bytes() const;  // device memory that is live
+  // Of the allocation that begins there; 0 without one.
+  std::size_t size_of(const void* address) const;
   bool is_device_address(const void* at) const;
   // The bytes behind a device address. Throws a Fault unless all of it lies in one live allocation.
   std::byte* resolve(const void* at, std::size_t bytes, Access access, bool from_kernel);

@@ -20,6 +20,7 @@ struct State {
   Memory memory;
   Streams streams;
   Threads threads;
+  Ordering ordering;
   std::map<const void*, int> shared_memory_limits;  // by kernel
   cudaError_t sticky = cudaSuccess;                 // a fault: the device is of no more use
   cudaError_t latest = cudaSuccess;

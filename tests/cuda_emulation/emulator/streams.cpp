@@ -1,7 +1,11 @@
 #include "tests/cuda_emulation/emulator/streams.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
+
+#include "tests/cuda_emulation/emulator/state.hpp"
 
 namespace cuda_emulation {
 
@@ -38,6 +42,7 @@ bool Streams::run_one_of(const std::vector<CUstream_st*>& streams) {
 
 void Streams::enqueue(CUstream_st& stream, Work work) {
   stream.work.push_back(std::move(work));
+  ++stream.enqueued;
   if (order_ != Order::drawn) return;
   for (std::uint64_t ahead = draw_() % 3; ahead > 0 && run_one_of(ready()); --ahead) {
   }
@@ -59,8 +64,13 @@ bool Streams::run_towards(CUstream_st* wanted) {
 }
 
 void Streams::run_until(const std::function<bool()>& done, CUstream_st* wanted) {
-  while (!done())
-    if (!run_towards(wanted)) throw std::logic_error("CUDA emulation: what the host waits for can never happen");
+  while (!done()) {
+    if (run_towards(wanted)) continue;
+    if (!waits_for_peer()) throw std::logic_error("CUDA emulation: what the host waits for can never happen");
+    lock().unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    lock().lock();
+  }
 }
 
 void Streams::run_until_empty(CUstream_st& stream) {
@@ -73,5 +83,15 @@ void Streams::run_all() {
 }
 
 void Streams::step() { run_one_of(ready()); }
+
+bool Streams::waits_for_peer() const {
+  const auto waits = [](const CUstream_st& stream) { return !stream.work.empty() && stream.work.front().through; };
+  return waits(default_stream_) || std::any_of(streams_.begin(), streams_.end(), [&](const auto& one) { return waits(*one); });
+}
+
+void Streams::all_seen() {
+  host_has_seen(default_stream_, default_stream_.enqueued);
+  for (const auto& stream : streams_) host_has_seen(*stream, stream->enqueued);
+}
 
 }  // namespace cuda_emulation
