@@ -24,7 +24,7 @@ struct CodeWords {
   }
   __device__ int code(int i, int bits) const {
     const int at = i * bits;
-    return static_cast<int>(word[at / 32] >> at % 32 & ((1u << bits) - 1));
+    return static_cast<int>((at < 32 ? word[0] : word[1]) >> at % 32 & ((1u << bits) - 1));  // words stay in registers
   }
 };
 

@@ -60,6 +60,20 @@ class MainJob(unittest.TestCase):
             if row["mode"] in ("bf16", "int8", "lynx-int8"):
                 self.assertEqual(row["drafted"], 0)
 
+    def test_quantspec_drafts_on_four_bits_and_gives_what_it_gives_when_it_waits(self):
+        with job.OutputFolder() as drafting, job.OutputFolder() as waiting:
+            for out, cap in ((drafting, "64"), (waiting, "0")):
+                done = job.run(out, transfer__modes="[quantspec]", speculation__cap=cap)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            rows, waited = job.rows(drafting), job.rows(waiting)
+        self.assertEqual(outputs(rows), outputs(waited))
+        self.assertGreater(sum(row["drafted"] for row in rows.values()), 0)
+        self.assertGreater(sum(row["accepted"] for row in rows.values()), 0)
+        self.assertEqual(sum(row["drafted"] for row in waited.values()), 0)
+        values = sum((row["prompt_tokens"] - 1) * 30 * 2 * 192 for row in rows.values())
+        self.assertLess(sum(row["bytes"]["anchor"] for row in rows.values()) / values, 4.4 / 8)
+        self.assertEqual(sum(row["bytes"]["residual"] for row in rows.values()), values / 2)
+
     def test_every_stream_has_the_size_that_its_codec_states(self):
         for row in self.rows.values():
             tokens = row["prompt_tokens"] - 1

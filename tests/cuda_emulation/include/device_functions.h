@@ -14,7 +14,23 @@ extern dim3 blockDim, gridDim;
 namespace cuda_emulation {
 
 enum class Meeting : std::uint8_t { block_barrier, warp_barrier, shuffle_xor, shuffle_down, shuffle, any, all, ballot };
+#if defined(__cpp_lib_source_location)
 using Place = std::source_location;
+#else  // clang 14, which fuzzing builds with; without the column, two meetings of one line are one place
+class Place {
+ public:
+  static constexpr Place current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) { return Place(file, line); }
+  constexpr Place() = default;
+  constexpr const char* file_name() const { return file_; }
+  constexpr unsigned line() const { return line_; }
+  constexpr unsigned column() const { return 0; }
+
+ private:
+  constexpr Place(const char* file, unsigned line) : file_(file), line_(line) {}
+  const char* file_ = "";
+  unsigned line_ = 0;
+};
+#endif
 
 // Waits until all threads that take part stand at the same place; gives this thread's result.
 std::uint64_t meet(Meeting meeting, unsigned mask, std::uint64_t value, int argument, const Place& place);
