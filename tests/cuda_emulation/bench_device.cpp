@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/codec.hpp"
 #include "kernels/cuda/devices.hpp"
+#include "kernels/cuda/exact.hpp"
 #include "tests/cuda_emulation/kernels/random_pages.hpp"
 
 namespace lynxkv::kernels::cuda {
@@ -39,6 +40,7 @@ class Bench {
     for (std::size_t i = 0; i < count_; ++i) {
       encoding_.push_back({rows_at(i), anchors_.data() + i * anchor_step_, residuals_.data() + i * residual_step_, layout_.tokens, 0});
       decoding_.push_back({encoding_[i].anchor, encoding_[i].residual, rows_at(i), layout_.tokens, 0});
+      exact_encoding_.push_back({rows_at(i), encoding_[i].anchor, encoding_[i].residual, exacts_.data() + i * exact_step_, layout_.tokens, 0});
     }
   }
 
@@ -49,6 +51,17 @@ class Bench {
     const std::size_t raw = layout_.raw_bytes(), anchor = layout_.anchor_bytes(), residual = layout_.nibble_bytes();
     const double copy = report("copy", raw + raw, 0, [&] { copy_on_device(copies_.data(), rows_.data(), rows_.bytes(), stream_.get()); });
     report("encode", raw + anchor + residual, copy, [&] { lynx_encode(encoding_, shape, coding, outcomes, stream_.get()); });
+    auto* const sizes = reinterpret_cast<std::uint32_t*>(sizes_.data());
+    lynx_encode(encoding_, shape, coding, outcomes, stream_.get());
+    exact_encode(exact_encoding_, shape, coding, sizes, outcomes, stream_.get());
+    std::uint32_t exact = 0;
+    copy_to_host(&exact, sizes, sizeof exact, stream_.get());  // every page is the same
+    stream_.synchronise();
+    std::vector<ExactDecodePage> exact_decoding;
+    for (const ExactEncodePage& page : exact_encoding_)
+      exact_decoding.push_back({page.anchor, page.residual, page.payload, exact, const_cast<Bf16*>(page.rows), page.tokens, 0});
+    report("exact encode", raw + anchor + residual + exact, copy, [&] { exact_encode(exact_encoding_, shape, coding, sizes, outcomes, stream_.get()); });
+    report("exact decode", raw + anchor + residual + exact, copy, [&] { exact_decode(exact_decoding, shape, coding, outcomes, stream_.get()); });
     report("draft decode", anchor + raw, copy, [&] { lynx_decode_draft(decoding_, shape, coding, outcomes, stream_.get()); });
     report("full decode", anchor + residual + raw, copy, [&] { lynx_decode_full(decoding_, shape, coding, outcomes, stream_.get()); });
   }
@@ -66,12 +79,14 @@ class Bench {
 
   LynxLayout layout_;
   std::size_t count_;
-  std::size_t anchor_step_ = padded(layout_.anchor_bytes()), residual_step_ = padded(layout_.nibble_bytes());
+  std::size_t anchor_step_ = padded(layout_.anchor_bytes()), residual_step_ = padded(layout_.nibble_bytes()),
+              exact_step_ = padded(exact_bound_bytes(layout_));
   Stream stream_;
   DeviceMemory rows_{count_ * layout_.raw_bytes()}, copies_{count_ * layout_.raw_bytes()}, anchors_{count_ * anchor_step_},
-      residuals_{count_ * residual_step_}, outcomes_{count_ * 4};
+      residuals_{count_ * residual_step_}, exacts_{count_ * exact_step_}, outcomes_{count_ * 4}, sizes_{count_ * 4};
   std::vector<LynxEncodePage> encoding_;
   std::vector<LynxDecodePage> decoding_;
+  std::vector<ExactEncodePage> exact_encoding_;
 };
 
 int run(int pages, int channels) {
