@@ -64,6 +64,7 @@ struct LynxCoding {
   float alpha = 0;
   LynxCentre centre = LynxCentre::mid;
   LynxSigma sigma = LynxSigma::log;
+  LynxFit fit = LynxFit::extremes;  // of the encoder alone: codec_math.hpp has the rule
   float signed_level[256] = {};  // [anchor nibble << 4 | residual nibble]: lynx_full_magnitude
   float signed_draft[16] = {};   // [anchor nibble]: lynx_draft_magnitude
   // [a << 4 | residual nibble], a = 0 .. 7: the magnitude's upper and lower 16 bits
@@ -71,7 +72,8 @@ struct LynxCoding {
 };
 
 // alpha in [0.001, 1000], levels 112 or 120. Tables are computed in double and rounded once.
-LynxCoding make_lynx_coding(float alpha, int levels, LynxCentre centre, LynxSigma sigma);
+LynxCoding make_lynx_coding(float alpha, int levels, LynxCentre centre, LynxSigma sigma,
+                            LynxFit fit = LynxFit::extremes);
 
 // rows: [tokens][channels]. anchor: layout.anchor_bytes(); residual: layout.nibble_bytes(), or null where only the
 // anchor is wanted. workspace: layout.workspace() values. No alignment is needed.

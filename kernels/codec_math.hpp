@@ -15,6 +15,7 @@ constexpr int lynx_max_levels = 120;
 
 enum class LynxCentre : std::uint8_t { mid = 0, mean = 1 };
 enum class LynxSigma : std::uint8_t { log = 0, linear = 1 };
+enum class LynxFit : std::uint8_t { extremes = 0, least_error = 1 };
 
 // What depends on alpha, the number of levels and the scalars' mode only; made by make_lynx_tables.
 struct LynxTables {
@@ -74,6 +75,35 @@ LYNXKV_HOST_DEVICE inline std::uint8_t lynx_linear_scalar(float s) {
 
 LYNXKV_HOST_DEVICE inline std::uint8_t lynx_scalar_code(float s, LynxSigma sigma, const float* scalar) {
   return sigma == LynxSigma::log ? lynx_log_scalar(s, scalar) : lynx_linear_scalar(s);
+}
+
+// LynxFit::least_error, what an encoder may do with a chunk's two scalars; a decoder sees no difference. Trials in this
+// order: the centre code moved by lynx_fit_shift(i), where that stays in 0 .. 255; with each, the scalar code that
+// lynx_scalar_code gives for s = max(|low - mu|, |high - mu|), then the next larger scalar (lynx_wider_scalar). Each
+// trial's error is (sum * sg) * sg, with sum over the chunk's tokens in order of m * m, m = lynx_fit_miss(|xn - mu|, per),
+// per = lynx_fit_steps(L) / sg (0 where sg is 0). The first trial of least error is taken. No value gets clipped, so
+// the full level keeps its precision. The measure takes the levels for evenly spaced: it is meant for alpha up to 0.3.
+constexpr int lynx_fit_trials = 5;
+LYNXKV_HOST_DEVICE inline int lynx_fit_shift(int trial) {  // 0, -2, 2, -4, 4
+  const int distance = (trial + 1) / 2 * 2;
+  return trial % 2 == 1 ? -distance : distance;
+}
+// Steps of the anchor from 0 to the scalar.
+LYNXKV_HOST_DEVICE inline float lynx_fit_steps(int levels) { return static_cast<float>(levels) / 16.0f; }
+
+// How far |xn - mu| is from the anchor's nearest value, in steps. The lowest value is a quarter step.
+LYNXKV_HOST_DEVICE inline float lynx_fit_miss(float size, float per) {
+  const float v = size * per;
+  const float shifted = v + 12582912.0f;  // 1.5 * 2^23: rounds to the nearest integer, ties to even
+  const float a = shifted - 12582912.0f;
+  return v - (a > 0.25f ? a : 0.25f);
+}
+
+// The next larger scalar's code, or the same one where there is none or the chunk has no spread (s = 0).
+LYNXKV_HOST_DEVICE inline std::uint8_t lynx_wider_scalar(std::uint8_t sg8, float s, LynxSigma sigma) {
+  const int end = sigma == LynxSigma::log ? 0 : 255;
+  if (sg8 == end || !(s > 0.0f)) return sg8;
+  return static_cast<std::uint8_t>(sigma == LynxSigma::log ? sg8 - 1 : sg8 + 1);
 }
 
 // u = min(|d| / sg, 1); 0 where the chunk has no spread.

@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/codec_lanes-inl.hpp"
+#include "kernels/cpu/codec_scalars-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lynxkv::kernels::strips::HWY_NAMESPACE {
@@ -67,93 +68,6 @@ PageOutcome StripStatistics(const EncodePage& page, int first_pair) {
   store_pairs(without_negative_zeros(least_bits), page.anchor + layout.gmin_at() + column * 2);
   store_pairs(hn::Or(hn::ShiftRight<16>(even), odd), page.anchor + layout.gscale_at() + column * 2);
   return PageOutcome::coded;
-}
-
-// What one half (even or odd channels) of a strip needs: the page's scale, and the chunk's scalars.
-struct HalfState {
-  Float gmin, gscale, per_gscale;
-  Float minus_mu, sg, per_sg;
-};
-
-HWY_INLINE Float reciprocal_or_zero(Float x) {
-  return hn::IfThenElseZero(hn::Gt(x, hn::Zero(Floats())), hn::Div(hn::Set(Floats(), 1.0f), x));
-}
-
-HWY_INLINE void set_scale(HalfState& half, Float gmin, Float gscale) {
-  half.gmin = gmin;
-  half.gscale = gscale;
-  half.per_gscale = reciprocal_or_zero(gscale);
-}
-
-// (x - gmin) / gscale by a true division.
-HWY_INLINE Float divided(Float x, const HalfState& half) {
-  const auto spread = hn::Gt(half.gscale, hn::Zero(Floats()));
-  return hn::IfThenElseZero(spread, hn::Div(hn::Sub(x, half.gmin), half.gscale));
-}
-
-// The same by a reciprocal and one correction. gscale has 8 significant bits, so the remainder is exact and the
-// quotient is the rounded one, as long as nothing underflows: safe_scale() says where. A quotient so small that
-// its remainder underflows (below 2^-58) stays that small, and no rule tells such values apart.
-HWY_INLINE Float corrected(Float x, const HalfState& half) {
-  const Float above = hn::Sub(x, half.gmin);
-  const Float quotient = hn::Mul(above, half.per_gscale);
-  const Float remainder = hn::NegMulAdd(quotient, half.gscale, above);
-  return hn::MulAdd(remainder, half.per_gscale, quotient);
-}
-HWY_INLINE bool safe_scale(const HalfState& half) {
-  const auto zero = hn::Eq(half.gscale, hn::Zero(Floats()));
-  const auto low = hn::Ge(half.gscale, hn::Set(Floats(), 0x1p-60f));
-  const auto high = hn::Le(half.gscale, hn::Set(Floats(), 0x1p100f));
-  return HWY_NATIVE_FMA && hn::AllTrue(Floats(), hn::Or(zero, hn::And(low, high)));
-}
-
-// The largest k in 0 .. 254 with table[k] >= s, 255 where s is 0. A guess from log2, then the table.
-HWY_INLINE Word log_scalar(Float s, const float* table) {
-  const Word bits = hn::BitCast(Words(), s);
-  const Float exponent = float_of(hn::ShiftRight<23>(bits));
-  const Float t = hn::Sub(hn::BitCast(Floats(), hn::Or(hn::And(bits, hn::Set(Words(), 0x7fffff)),
-                                                       hn::Set(Words(), 0x3f800000))),
-                          hn::Set(Floats(), 1.0f));
-  // log2(1 + t) within 0.0002, so the guess is at most one off.
-  Float log2 = hn::MulAdd(t, hn::Set(Floats(), -0.08286f), hn::Set(Floats(), 0.32188f));
-  log2 = hn::MulAdd(t, log2, hn::Set(Floats(), -0.67774f));
-  log2 = hn::MulAdd(t, log2, hn::Set(Floats(), 1.43864f));
-  log2 = hn::Mul(t, log2);
-  Float steps = hn::Mul(hn::Sub(hn::Sub(hn::Set(Floats(), 127.0f), exponent), log2), hn::Set(Floats(), 16.0f));
-  steps = hn::Min(hn::Max(steps, hn::Set(Floats(), 0.0f)), hn::Set(Floats(), 253.0f));
-  const Word guess = floor_of(steps);
-  const Float here = look_up(table, guess), next = look_up(table, hn::Add(guess, hn::Set(Words(), 1)));
-  const auto word_if = [](auto mask) { return hn::BitCast(Words(), hn::VecFromMask(Floats(), mask)); };  // -1 where set
-  Word k = hn::Sub(guess, word_if(hn::Ge(next, s)));
-  k = hn::Add(k, word_if(hn::Lt(here, s)));
-  const auto none = hn::Eq(s, hn::Zero(Floats()));
-  return hn::IfThenElse(hn::RebindMask(Words(), none), hn::Set(Words(), 255), k);
-}
-
-HWY_INLINE Word linear_scalar(Float s) {
-  return floor_of(hn::Min(hn::Ceil(hn::Mul(s, hn::Set(Floats(), 255.0f))), hn::Set(Floats(), 255.0f)));
-}
-
-struct ScalarCodes {
-  Word mu8, sg8;
-};
-
-// The chunk's centre and scalar. Dividing keeps order, so the extremes of xn are those of x.
-HWY_INLINE ScalarCodes chunk_scalars(HalfState& half, Float least, Float largest, Float sum, float count,
-                                     const LynxCoding& coding) {
-  const Float low = divided(least, half), high = divided(largest, half);
-  const Float centre = coding.centre == LynxCentre::mid ? hn::Mul(hn::Add(low, high), hn::Set(Floats(), 0.5f))
-                                                        : hn::Div(sum, hn::Set(Floats(), count));
-  const Float scaled = hn::Add(hn::Mul(centre, hn::Set(Floats(), 255.0f)), hn::Set(Floats(), 0.5f));
-  ScalarCodes codes;
-  codes.mu8 = floor_of(hn::Min(scaled, hn::Set(Floats(), 255.0f)));
-  const Float mu = hn::Div(float_of(codes.mu8), hn::Set(Floats(), 255.0f));
-  half.minus_mu = hn::Sub(hn::Zero(Floats()), mu);  // never -0: then d is never -0 either
-  const Float s = hn::Max(hn::Abs(hn::Sub(low, mu)), hn::Abs(hn::Sub(high, mu)));
-  codes.sg8 = coding.sigma == LynxSigma::log ? log_scalar(s, coding.tables.scalar) : linear_scalar(s);
-  half.sg = look_up(coding.tables.scalar, codes.sg8);
-  half.per_sg = reciprocal_or_zero(half.sg);
-  return codes;
 }
 
 // Near a tie the table decides, with the division as it is defined.
@@ -248,6 +162,21 @@ HWY_NOINLINE Sums sums(const Bf16* row, int count, std::size_t channels, const H
   return sum;
 }
 
+// Normalised values of the chunk's rows: [count] vectors for each half.
+template <bool kDivide>
+HWY_INLINE void normalise_rows(const Bf16* row, int count, std::size_t channels, const HalfState& even,
+                               const HalfState& odd, float* even_xn, float* odd_xn) {
+  for (int i = 0; i < count; ++i, row += channels, even_xn += hn::Lanes(Floats()), odd_xn += hn::Lanes(Floats())) {
+    const Word pairs = load_pairs(row);
+    const Float low = even_values(pairs), high = odd_values(pairs);
+    hn::Store(kDivide ? divided(low, even) : corrected(low, even), Floats(), even_xn);
+    hn::Store(kDivide ? divided(high, odd) : corrected(high, odd), Floats(), odd_xn);
+  }
+}
+
+// Scratch for the fit of a chunk: its 256 tokens at most.
+constexpr std::size_t fit_values = 256 * (HWY_MAX_BYTES / sizeof(float));
+
 template <bool kDivide, bool kResidual, class Guesser>
 void code_chunks(const EncodePage& page, int first_pair, HalfState even, HalfState odd) {
   const LynxLayout layout = *page.layout;
@@ -256,6 +185,7 @@ void code_chunks(const EncodePage& page, int first_pair, HalfState even, HalfSta
   const std::size_t channels = static_cast<std::size_t>(layout.channels), pairs = channels / 2;
   const std::size_t pair = static_cast<std::size_t>(first_pair), column = pair * 2;
   std::byte* const nibbles = page.anchor + layout.nibbles_at();
+  HWY_ALIGN float even_xn[fit_values], odd_xn[fit_values];
   for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
     const ChunkRange range = chunk_range(layout, chunk);
     const std::size_t scalars_at = static_cast<std::size_t>(chunk) * channels + column;
@@ -270,6 +200,11 @@ void code_chunks(const EncodePage& page, int first_pair, HalfState even, HalfSta
       if (coding.centre == LynxCentre::mean) sum = sums(row, count, channels, even, odd);
       low = chunk_scalars(even, even_values(least), even_values(largest), sum.even, static_cast<float>(count), coding);
       high = chunk_scalars(odd, odd_values(least), odd_values(largest), sum.odd, static_cast<float>(count), coding);
+      if (coding.fit == LynxFit::least_error) {
+        normalise_rows<kDivide>(row, count, channels, even, odd, even_xn, odd_xn);
+        low = fitted_scalars(even, low, even_values(least), even_values(largest), even_xn, count, coding);
+        high = fitted_scalars(odd, high, odd_values(least), odd_values(largest), odd_xn, count, coding);
+      }
       std::size_t nibble = static_cast<std::size_t>(range.first - layout.sinks) * pairs + pair;
       const HalfState even_now = even, odd_now = odd;
       for (int i = 0; i < count; ++i, row += channels, nibble += pairs)

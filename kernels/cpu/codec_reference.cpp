@@ -1,6 +1,7 @@
 // The `lynx` codec in its plain form: one channel at a time, exactly as the format says it. Slow and obvious.
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "kernels/codec.hpp"
 
@@ -56,6 +57,43 @@ float chunk_centre(const Channel& c, const Bf16* rows, int first, int last, floa
   return c.coding.centre == LynxCentre::mid ? (least + largest) * 0.5f : sum / static_cast<float>(last - first);
 }
 
+// What a chunk's values are measured by.
+struct Scalars {
+  std::uint8_t mu8, sg8;
+};
+
+// Normalised values [count] of a chunk, in order of tokens. `start` is what the extremes give.
+Scalars fitted(const float* xn, int count, Scalars start, const LynxCoding& coding) {
+  const LynxTables& tables = coding.tables;
+  float low = xn[0], high = xn[0];
+  for (int i = 1; i < count; ++i) {
+    low = xn[i] < low ? xn[i] : low;
+    high = xn[i] > high ? xn[i] : high;
+  }
+  Scalars best = start;
+  float least = INFINITY;
+  for (int trial = 0; trial < lynx_fit_trials; ++trial) {
+    const int mu8 = start.mu8 + lynx_fit_shift(trial);
+    if (mu8 < 0 || mu8 > 255) continue;
+    const float mu = lynx_centre_value(static_cast<std::uint8_t>(mu8));
+    const float below = std::fabs(low - mu), above = std::fabs(high - mu), s = below > above ? below : above;
+    const std::uint8_t narrow = lynx_scalar_code(s, coding.sigma, tables.scalar);
+    for (const std::uint8_t sg8 : {narrow, lynx_wider_scalar(narrow, s, coding.sigma)}) {
+      const float sg = tables.scalar[sg8], per = sg > 0.0f ? lynx_fit_steps(tables.levels) / sg : 0.0f;
+      float sum = 0;
+      for (int i = 0; i < count; ++i) {
+        const float miss = lynx_fit_miss(std::fabs(xn[i] - mu), per);
+        sum = sum + miss * miss;
+      }
+      const float error = (sum * sg) * sg;
+      if (!(error < least)) continue;
+      least = error;
+      best = {static_cast<std::uint8_t>(mu8), sg8};
+    }
+  }
+  return best;
+}
+
 void encode_chunk(const Channel& c, const Bf16* rows, int chunk, LynxScale scale, std::byte* anchor, std::byte* residual) {
   const LynxTables& tables = c.coding.tables;
   const int from = chunk * c.layout.chunk_tokens;
@@ -65,13 +103,20 @@ void encode_chunk(const Channel& c, const Bf16* rows, int chunk, LynxScale scale
   if (first < last) {
     const float gmin = to_float(scale.gmin), gscale = to_float(scale.gscale);
     mu8 = lynx_centre_code(chunk_centre(c, rows, first, last, gmin, gscale));
-    const float mu = lynx_centre_value(mu8);
-    float s = 0;
+    float mu = lynx_centre_value(mu8), s = 0;
     for (int token = first; token < last; ++token) {
       const float size = std::fabs(lynx_normalise(rows[c.row(token)], gmin, gscale) - mu);
       s = size > s ? size : s;
     }
     sg8 = lynx_scalar_code(s, c.coding.sigma, tables.scalar);
+    if (c.coding.fit == LynxFit::least_error) {
+      std::vector<float> xn;
+      for (int token = first; token < last; ++token) xn.push_back(lynx_normalise(rows[c.row(token)], gmin, gscale));
+      const Scalars chosen = fitted(xn.data(), last - first, {mu8, sg8}, c.coding);
+      mu8 = chosen.mu8;
+      mu = lynx_centre_value(mu8);
+      sg8 = chosen.sg8;
+    }
     for (int token = first; token < last; ++token) {
       const float d = lynx_normalise(rows[c.row(token)], gmin, gscale) - mu;
       const int m = lynx_magnitude(lynx_ratio(std::fabs(d), tables.scalar[sg8]), tables, 0);

@@ -99,7 +99,7 @@ LynxGuess make_guess(const LynxTables& tables, float alpha) {
 
 }  // namespace
 
-LynxCoding make_lynx_coding(float alpha, int levels, LynxCentre centre, LynxSigma sigma) {
+LynxCoding make_lynx_coding(float alpha, int levels, LynxCentre centre, LynxSigma sigma, LynxFit fit) {
   LYNXKV_CHECK(alpha >= 0.001f && alpha <= 1000.0f);
   LYNXKV_CHECK(levels == 112 || levels == 120);
   LynxCoding coding;
@@ -108,6 +108,7 @@ LynxCoding make_lynx_coding(float alpha, int levels, LynxCentre centre, LynxSigm
   coding.alpha = alpha;
   coding.centre = centre;
   coding.sigma = sigma;
+  coding.fit = fit;
   for (int anchor = 0; anchor < 16; ++anchor) {
     coding.signed_draft[anchor] = lynx_draft_magnitude(anchor, coding.tables);
     for (int residual = 0; residual < 16; ++residual)

@@ -43,17 +43,31 @@ struct TensorShape {
   int layer = 0;
   int layers = 0;  // of the model; 0: unknown
   page::Kind kind = page::Kind::key;
+  int tokens_behind = 0;  // of the sequence, after this page: 0 on the page of the newest token
 };
 
-// Options of the `lynx` family; other codecs ignore them. They are part of the settings hash.
+// Options of the `lynx` family; other codecs ignore them. They are part of the settings hash. The defaults write the
+// bytes of the plain format; codec/presets.hpp has what runs use.
 enum class Centre : std::uint8_t { mid = 0, mean = 1 };
 enum class Sigma : std::uint8_t { log = 0, linear = 1 };
+// How a chunk's centre and scalar are chosen: from its extremes, or by least error of the draft among neighbours of
+// those (kernels/codec_math.hpp). Decoding is the same.
+enum class Fit : std::uint8_t { extremes = 0, least_error = 1 };
 struct CodecOptions {
   float alpha = 0.05f;  // [0.001, 1000]
   int levels = 112;     // 112 or 120
   Centre centre = Centre::mid;
   Sigma sigma = Sigma::log;
-  int sinks = 4;        // first tokens of a sequence that travel raw, 0 .. 255
+  int sinks = 4;  // first tokens of a sequence that travel raw, 0 .. 255
+  Fit fit = Fit::extremes;
+  float alpha_v = 0;       // of V where it differs; 0: alpha
+  int chunk_tokens_v = 0;  // of V where they differ: 0 (as K), or 1 .. 256
+  // Residual codes that travel with the anchor (codec/early.hpp): of so many channels (an even number) of every page
+  // tensor, and of so many newest tokens of the sequence.
+  int early_channels_k = 0, early_channels_v = 0;
+  int early_tokens_k = 0, early_tokens_v = 0;
+
+  friend bool operator==(const CodecOptions&, const CodecOptions&) = default;
 };
 
 // The payloads of one page tensor, by stream; a stream that the codec lacks is empty.

@@ -1,9 +1,9 @@
 // `lynx-exact`: the streams of `lynx`, and a third one that restores every bit of the BF16 input. It drafts
 // on the anchor; the truth is the exact level. The residual enables nothing new by itself: it is what the
 // third stream builds on (kernels/exact.hpp has the format).
-#include <algorithm>
-#include <string>
+#include <vector>
 
+#include "codec/lynx_format.hpp"
 #include "codec/shape.hpp"
 #include "kernels/exact.hpp"
 
@@ -24,13 +24,7 @@ kernels::ExactWorkspace& workspace() {
 class LynxExact final : public Codec {
  public:
   explicit LynxExact(const CodecOptions& options)
-      : lynx_(make_lynx(options)),  // which checks the options
-        sinks_(options.sinks),
-        coding_(kernels::make_lynx_coding(
-            options.alpha, options.levels,
-            options.centre == Centre::mid ? kernels::LynxCentre::mid : kernels::LynxCentre::mean,
-            options.sigma == Sigma::log ? kernels::LynxSigma::log : kernels::LynxSigma::linear)),
-        tables_(kernels::make_exact_tables(coding_.tables)) {}
+      : lynx_(make_lynx(options)), format_(options), tables_k_(tables(page::Kind::key)), tables_v_(tables(page::Kind::value)) {}
 
   std::string_view name() const noexcept override { return "lynx-exact"; }
   std::span<const StreamSpec> streams() const noexcept override { return three_streams; }
@@ -38,17 +32,22 @@ class LynxExact final : public Codec {
 
   std::size_t payload_bytes(StreamId stream, const TensorShape& shape, bool raw) const noexcept override {
     if (stream != StreamId::exact) return lynx_->payload_bytes(stream, shape, raw);
-    return raw ? 0 : kernels::exact_bound_bytes(layout(shape));
+    return raw ? 0 : kernels::exact_bound_bytes(format_.layout(shape));
   }
 
   Result<void> encode(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
-    std::vector<std::byte> exact = std::move(out.payload[2]);  // keeps its memory: `lynx` clears it
-    if (auto encoded = lynx_->encode(rows, shape, out); !encoded) return encoded;
-    exact.clear();
-    out.payload[2] = std::move(exact);
-    if (out.raw) return {};
-    kernels::exact_encode(rows, out.payload[0].data(), out.payload[1].data(), layout(shape), coding_, tables_,
-                          workspace(), out.payload[2]);
+    if (auto checked = check_shape(shape); !checked) return checked;
+    out.payload[2].clear();
+    const kernels::PageOutcome outcome = format_.encode(rows, shape, out.payload[0], &out.payload[1]);
+    if (outcome == kernels::PageOutcome::not_finite) return not_finite(rows, shape);
+    out.raw = outcome == kernels::PageOutcome::raw;
+    if (out.raw) {
+      encode_raw(rows, shape, out);
+      return {};
+    }
+    kernels::exact_encode(rows, out.payload[0].data(), out.payload[1].data(), format_.layout(shape), format_.coding(shape),
+                          tables_of(shape), workspace(), out.payload[2]);
+    format_.move_early(shape, out.payload[0], out.payload[1]);
     return {};
   }
 
@@ -61,26 +60,27 @@ class LynxExact final : public Codec {
       if (auto sized = check_payload(StreamId::exact, in.payload[2], 0); !sized) return sized;
       return decode_raw(in, shape, rows);
     }
-    const kernels::LynxLayout placed = layout(shape);
-    if (auto sized = check_payload(StreamId::anchor, in.payload[0], placed.anchor_bytes()); !sized)
-      return sized;
-    if (auto sized = check_payload(StreamId::residual, in.payload[1], placed.nibble_bytes()); !sized)
-      return sized;
-    if (!kernels::lynx_scalars_are_finite(in.payload[0].data(), placed)) return bad_scalars();
-    return kernels::exact_decode(in.payload[0].data(), in.payload[1].data(), in.payload[2], placed, coding_,
-                                 tables_, workspace(), rows);
+    if (auto sound = format_.check(shape, in.payload[0], in.payload[1], true); !sound) return sound;
+    thread_local std::vector<std::byte> whole;
+    auto residual = format_.whole_residual(shape, in.payload[0], in.payload[1], true, whole);
+    if (!residual) return residual.error();
+    return kernels::exact_decode(in.payload[0].data(), residual.value(), in.payload[2], format_.layout(shape),
+                                 format_.coding(shape), tables_of(shape), workspace(), rows);
   }
 
  private:
-  kernels::LynxLayout layout(const TensorShape& shape) const noexcept {
-    const int sinks = shape.first_position == 0 ? std::min(sinks_, shape.tokens) : 0;
-    return {shape.tokens, shape.channels, sinks, shape.chunk_tokens};
+  kernels::ExactTables tables(page::Kind kind) const {
+    TensorShape shape;
+    shape.kind = kind;
+    return kernels::make_exact_tables(format_.coding(shape).tables);
+  }
+  const kernels::ExactTables& tables_of(const TensorShape& shape) const noexcept {
+    return shape.kind == page::Kind::key ? tables_k_ : tables_v_;
   }
 
   std::unique_ptr<Codec> lynx_;
-  int sinks_;
-  kernels::LynxCoding coding_;
-  kernels::ExactTables tables_;
+  LynxFormat format_;
+  kernels::ExactTables tables_k_, tables_v_;
 };
 
 }  // namespace

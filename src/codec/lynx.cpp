@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "codec/lynx_format.hpp"
 #include "codec/shape.hpp"
-#include "kernels/codec.hpp"
 
 namespace lynxkv::codec {
 namespace {
@@ -15,35 +15,16 @@ constexpr StreamSpec anchor_only[] = {{StreamId::anchor, Level::target}};
 constexpr StreamSpec blocking[] = {{StreamId::anchor, Level::none}, {StreamId::residual, Level::target}};
 constexpr StreamSpec progressive[] = {{StreamId::anchor, Level::draft}, {StreamId::residual, Level::target}};
 
-void check_options(const CodecOptions& options) {
-  const auto refuse = [](const char* key, const std::string& text) { throw Error(ErrorCode::usage, key, text); };
-  if (!(options.alpha >= 0.001f && options.alpha <= 1000.0f))
-    refuse("alpha", "expected a number from 0.001 to 1000, found " + std::to_string(options.alpha));
-  if (options.levels != 112 && options.levels != 120)
-    refuse("levels", "expected 112 or 120, found " + std::to_string(options.levels));
-  if (options.sinks < 0 || options.sinks > 255)
-    refuse("sinks", "expected 0 to 255, found " + std::to_string(options.sinks));
-}
-
-kernels::LynxCoding coding_of(const CodecOptions& options) {
-  check_options(options);
-  return kernels::make_lynx_coding(
-      options.alpha, options.levels,
-      options.centre == Centre::mid ? kernels::LynxCentre::mid : kernels::LynxCentre::mean,
-      options.sigma == Sigma::log ? kernels::LynxSigma::log : kernels::LynxSigma::linear);
-}
-
-// Scratch of the calling thread, kept between pages.
-std::int16_t* workspace(std::size_t values) {
-  thread_local std::vector<std::int16_t> memory;
-  if (memory.size() < values) memory.resize(values);
-  return memory.data();
+// Scratch of the calling thread, kept between pages: a whole residual.
+std::vector<std::byte>& scratch() {
+  thread_local std::vector<std::byte> memory;
+  return memory;
 }
 
 class Lynx final : public Codec {
  public:
   Lynx(std::string_view name, std::span<const StreamSpec> streams, const CodecOptions& options)
-      : name_(name), streams_(streams), sinks_(options.sinks), coding_(coding_of(options)) {}
+      : name_(name), streams_(streams), format_(options) {}
 
   std::string_view name() const noexcept override { return name_; }
   std::span<const StreamSpec> streams() const noexcept override { return streams_; }
@@ -51,22 +32,24 @@ class Lynx final : public Codec {
 
   std::size_t payload_bytes(StreamId stream, const TensorShape& shape, bool raw) const noexcept override {
     if (raw) return stream == StreamId::anchor ? raw_bytes(shape) : 0;
-    if (stream == StreamId::anchor) return layout(shape).anchor_bytes();
-    return stream == StreamId::residual && has_residual() ? layout(shape).nibble_bytes() : 0;
+    if (stream == StreamId::anchor) return format_.anchor_bytes(shape);
+    return stream == StreamId::residual && has_residual() ? format_.residual_bytes(shape) : 0;
   }
 
   Result<void> encode(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
     if (auto checked = check_shape(shape); !checked) return checked;
-    const kernels::LynxLayout placed = layout(shape);
-    out.payload[0].resize(placed.anchor_bytes());
-    out.payload[1].resize(has_residual() ? placed.nibble_bytes() : 0);
-    out.payload[2].clear();
+    const bool early = format_.early(shape).any();
+    std::vector<std::byte>& residual = has_residual() ? out.payload[1] : scratch();
     const kernels::PageOutcome outcome =
-        kernels::lynx_encode(rows, placed, coding_, out.payload[0].data(),
-                             has_residual() ? out.payload[1].data() : nullptr, workspace(placed.workspace()));
+        format_.encode(rows, shape, out.payload[0], has_residual() || early ? &residual : nullptr);
+    if (!has_residual()) out.payload[1].clear();
+    out.payload[2].clear();
     if (outcome == kernels::PageOutcome::not_finite) return not_finite(rows, shape);
     out.raw = outcome == kernels::PageOutcome::raw;
-    if (out.raw) encode_raw(rows, shape, out);
+    if (out.raw)
+      encode_raw(rows, shape, out);
+    else if (early)
+      format_.move_early(shape, out.payload[0], residual);
     return {};
   }
 
@@ -80,30 +63,23 @@ class Lynx final : public Codec {
         if (auto sized = check_payload(StreamId::residual, in.payload[1], 0); !sized) return sized;
       return decode_raw(in, shape, rows);
     }
-    const kernels::LynxLayout placed = layout(shape);
-    if (auto sized = check_payload(StreamId::anchor, in.payload[0], placed.anchor_bytes()); !sized) return sized;
-    if (full)
-      if (auto sized = check_payload(StreamId::residual, in.payload[1], placed.nibble_bytes()); !sized) return sized;
+    if (auto sound = format_.check(shape, in.payload[0], in.payload[1], full); !sound) return sound;
+    auto residual = format_.whole_residual(shape, in.payload[0], in.payload[1], full, scratch());
+    if (!residual) return residual.error();
     const std::byte* anchor = in.payload[0].data();
-    if (!kernels::lynx_scalars_are_finite(anchor, placed)) return bad_scalars();
-    if (full)
-      kernels::lynx_decode_full(anchor, in.payload[1].data(), placed, coding_, rows);
+    if (full || residual.value() != nullptr)
+      kernels::lynx_decode_full(anchor, residual.value(), format_.layout(shape), format_.coding(shape), rows);
     else
-      kernels::lynx_decode_draft(anchor, placed, coding_, rows);
+      kernels::lynx_decode_draft(anchor, format_.layout(shape), format_.coding(shape), rows);
     return {};
   }
 
  private:
   bool has_residual() const noexcept { return streams_.size() > 1; }
-  kernels::LynxLayout layout(const TensorShape& shape) const noexcept {
-    const int sinks = shape.first_position == 0 ? std::min(sinks_, shape.tokens) : 0;
-    return {shape.tokens, shape.channels, sinks, shape.chunk_tokens};
-  }
 
   std::string_view name_;
   std::span<const StreamSpec> streams_;
-  int sinks_;
-  kernels::LynxCoding coding_;
+  LynxFormat format_;
 };
 
 }  // namespace

@@ -82,7 +82,8 @@ struct Forward::State {
 
   void make_room(int rows, int logit_rows);
   void embed(std::span<const TokenId> tokens);
-  void attention_block(ForwardBatch& batch, int layer, const LayerHook& after_layer);
+  void attention_block(ForwardBatch& batch, int layer, const LayerHook& after_layer,
+                       const QueryHook& before_attention);
   void mlp_block(int rows, int layer);
   void head(std::span<const int> rows);
 };
@@ -110,7 +111,8 @@ void Forward::State::embed(std::span<const TokenId> tokens) {
   }
 }
 
-void Forward::State::attention_block(ForwardBatch& batch, int layer, const LayerHook& after_layer) {
+void Forward::State::attention_block(ForwardBatch& batch, int layer, const LayerHook& after_layer,
+                                     const QueryHook& before_attention) {
   const LayerWeights& w = weights.layers[static_cast<std::size_t>(layer)];
   const int rows = batch.rows(), stride = fused_columns();
   float* query = query_key_value.data();
@@ -128,6 +130,7 @@ void Forward::State::attention_block(ForwardBatch& batch, int layer, const Layer
   kernels::store_rows(rows, value, stride, kv_columns(), element,
                       batch.new_rows(layer, page::Kind::value).data());
   if (after_layer) after_layer(layer);
+  if (before_attention) before_attention({layer, rows, query, stride});
 
   const kernels::AttentionShape shape{config.heads, config.kv_heads, config.head_dim, element};
   const float scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim));
@@ -181,7 +184,8 @@ page::Element Forward::kv_element() const noexcept {
   return state_->element == Element::bf16 ? page::Element::bf16 : page::Element::f32;
 }
 
-std::span<const float> Forward::run(std::span<const SequenceRows> sequences, const LayerHook& after_layer) {
+std::span<const float> Forward::run(std::span<const SequenceRows> sequences, const LayerHook& after_layer,
+                                    const QueryHook& before_attention) {
   State& s = *state_;
   for (const SequenceRows& sequence : sequences) {
     LYNXKV_CHECK(sequence.kv != nullptr && sequence.kv->element() == kv_element());
@@ -196,7 +200,7 @@ std::span<const float> Forward::run(std::span<const SequenceRows> sequences, con
   s.embed(batch.tokens());
   kernels::rope_angles(batch.positions(), s.frequencies, s.cosines.data(), s.sines.data());
   for (int layer = 0; layer < s.config.layers; ++layer) {
-    s.attention_block(batch, layer, after_layer);
+    s.attention_block(batch, layer, after_layer, before_attention);
     s.mlp_block(batch.rows(), layer);
   }
   if (logit_count > 0) s.head(batch.logit_rows());

@@ -44,6 +44,16 @@ struct SequenceRows {
 // Called after layer `layer` has written its K and V rows for the whole batch.
 using LayerHook = std::function<void(int layer)>;
 
+// A layer's rotated queries, for those who study attention: row r, head h, element i is at
+// query[r * stride + h * head_dim + i]. Valid during the call.
+struct QueryView {
+  int layer = 0;
+  int rows = 0;  // of the whole batch, in order
+  const float* query = nullptr;
+  int stride = 0;
+};
+using QueryHook = std::function<void(const QueryView&)>;
+
 class Forward {
  public:
   // Reads all weights (a minute-long load can be interrupted by throwing from `progress`, fraction 0..1).
@@ -63,7 +73,8 @@ class Forward {
   std::size_t weight_bytes() const noexcept;
 
   // Logits of the wanted rows, [sum of logit_rows][vocab], in batch order; valid until the next call.
-  std::span<const float> run(std::span<const SequenceRows> batch, const LayerHook& after_layer = {});
+  std::span<const float> run(std::span<const SequenceRows> batch, const LayerHook& after_layer = {},
+                             const QueryHook& before_attention = {});
 
  private:
   struct State;

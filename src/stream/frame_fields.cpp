@@ -37,6 +37,7 @@ codec::TensorShape shape_of(const Transfer& transfer, const TensorId& tensor) no
   shape.layer = tensor.layer;
   shape.layers = geometry.layers;
   shape.kind = tensor.kind;
+  shape.tokens_behind = transfer.tokens - shape.first_position - shape.tokens;
   return shape;
 }
 
@@ -48,11 +49,13 @@ page::WireHeader settled_header(const Transfer& transfer, const TensorId& tensor
   h.page = static_cast<std::uint32_t>(tensor.page);
   h.first_position = static_cast<std::uint32_t>(shape.first_position);
   h.channels = static_cast<std::uint32_t>(shape.channels);
-  h.alpha = transfer.options.alpha;
+  const bool value = tensor.kind == page::Kind::value;
+  h.alpha = value && transfer.options.alpha_v != 0 ? transfer.options.alpha_v : transfer.options.alpha;
   h.codec = page::wire_codec(transfer.codec->name());
   h.layer = static_cast<std::uint16_t>(tensor.layer);
   h.tokens = static_cast<std::uint16_t>(shape.tokens);
-  h.chunk_tokens = static_cast<std::uint16_t>(shape.chunk_tokens);
+  const int chunk_tokens = value && transfer.options.chunk_tokens_v != 0 ? transfer.options.chunk_tokens_v : shape.chunk_tokens;
+  h.chunk_tokens = static_cast<std::uint16_t>(std::min(chunk_tokens, transfer.geometry.page_tokens));
   h.head_dim = static_cast<std::uint16_t>(shape.head_dim);
   h.page_tokens = static_cast<std::uint16_t>(transfer.geometry.page_tokens);
   h.kind = tensor.kind;

@@ -11,9 +11,10 @@ ALLOWED = {
     "spec": {"base", "page", "model"},
     "suite": {"base", "model"},
     "results": {"base"},
+    "quality": {"base", "page", "kernels", "codec", "model"},
     "engine": {"base", "page", "kernels", "comm", "codec", "model", "stream", "spec", "suite", "results"},
     # Programs may use everything below them.
-    "apps": {"base", "page", "kernels", "comm", "codec", "model", "stream", "spec", "suite", "results", "engine"},
+    "apps": {"base", "page", "kernels", "comm", "codec", "model", "stream", "spec", "suite", "results", "quality", "engine"},
 }
 
 # Vendor headers, and the files that may include them: the edges of the house.

@@ -115,6 +115,22 @@ TEST_P(PageCodec, EqualsTheReferenceForEverySetting) {
         }
 }
 
+TEST_P(PageCodec, EqualsTheReferenceWhereScalarsAreFitted) {
+  for (const LynxSigma sigma : {LynxSigma::log, LynxSigma::linear})
+    for (const int levels : {112, 120}) {
+      const LynxCoding coding = make_lynx_coding(0.05f, levels, LynxCentre::mid, sigma, LynxFit::least_error);
+      for (const int tokens : {1, 31, 32, 33, 100, 256})
+        for (const int channels : {2, 34, 64, 66, 192}) {
+          SCOPED_TRACE(::testing::Message() << tokens << " tokens, " << channels << " channels, " << levels << " levels");
+          const LynxLayout layout{tokens, channels, std::min(4, tokens), 32};
+          expect_same(normal_page(layout), layout, coding);
+          expect_same(page(layout, [&](int t, int c) { return c % 5 == 0 ? 3.0f : static_cast<float>(t / 32 * c); }), layout, coding);
+        }
+      const LynxLayout one_chunk{256, 64, 4, 256};
+      expect_same(normal_page(one_chunk), one_chunk, coding);
+    }
+}
+
 TEST_P(PageCodec, EqualsTheReferenceOnArbitraryBits) {
   const LynxLayout layout{64, 64, 4, 32};
   for (int round = 0; round < 200; ++round) {
