@@ -17,6 +17,7 @@
 #include "comm/launcher.hpp"
 #include "comm/loop.hpp"
 #include "comm/mpi.hpp"
+#include "comm/nccl.hpp"
 
 namespace lynxkv::comm {
 namespace {
@@ -159,20 +160,23 @@ void World::barrier() const {
   wait_for_all(request, "MPI_Ibarrier");
 }
 
-std::unique_ptr<Transport> World::make_transport(std::string_view name) {
+std::unique_ptr<Transport> World::make_transport(std::string_view name, const std::vector<Route>& routes) {
   if (name == "loop") {
     if (size() > 1)
       throw Error(ErrorCode::usage, "link.transport",
                   "'loop' joins roles inside one process; " + std::to_string(size()) + " ranks need 'mpi'");
     return std::move(make_loop(1).front());
   }
-  if (name == "mpi") {
+  if (name == "mpi" || name == "nccl") {
     if (!uses_mpi())
       throw Error(ErrorCode::usage, "link.transport",
-                  "'mpi' needs a launcher (mpirun -n 2 lynxkv ...); this process stands alone: use 'loop'");
-    return make_mpi();
+                  "'" + std::string(name) + "' needs a launcher (mpirun -n 2 lynxkv ...); this process stands alone: use 'loop'");
+    if (name == "mpi") return make_mpi();
+    NcclOptions options;
+    options.routes = routes;
+    return make_nccl(make_mpi(), options);
   }
-  throw Error(ErrorCode::usage, "link.transport", "'" + std::string(name) + "' is none of: mpi, loop");
+  throw Error(ErrorCode::usage, "link.transport", "'" + std::string(name) + "' is none of: mpi, nccl, loop");
 }
 
 void World::abort(int exit_code) const {

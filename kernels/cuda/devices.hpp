@@ -15,7 +15,7 @@ struct Device {
 
 struct DeviceList {
   std::vector<Device> devices;
-  std::string note;  // why there are none: "built without CUDA", "no CUDA-capable device is detected", ...
+  std::string note;  // why there are none: "built without CUDA", "no NVIDIA driver is loaded", ...
   int toolkit_version = 0;  // CUDART_VERSION of the build, 13000 for 13.0; 0 without CUDA
 };
 

@@ -104,7 +104,7 @@ void check(const Config& config) {
   between("roles.prefill", config.roles.prefill, 1, 65536);
   between("roles.decode", config.roles.decode, 1, 65536);
   check_transfer(config.transfer, config.engine.prefill_chunk);
-  one_of("link.transport", config.link.transport, {"mpi", "loop"});
+  one_of("link.transport", config.link.transport, {"mpi", "nccl", "loop"});
   between("link.gbps", config.link.gbps, 0, 1e6);
   between("link.latency_us", config.link.latency_us, 0, 1e7);
   between("link.residual_chunk_kib", config.link.residual_chunk_kib, 1, 256);

@@ -29,7 +29,7 @@ struct TransferSection {
   int sinks = 4;
 };
 struct LinkSection {
-  std::string transport = "mpi";  // mpi | loop (one rank only)
+  std::string transport = "mpi";  // mpi | nccl (a GPU a rank) | loop (one rank only)
   double gbps = 0, latency_us = 0;
   int residual_chunk_kib = 256;
   bool strict = false;

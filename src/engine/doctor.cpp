@@ -8,7 +8,7 @@
 
 #include "base/clock.hpp"
 #include "comm/courier.hpp"
-#include "comm/nccl_info.hpp"
+#include "comm/nccl.hpp"
 #include "engine/doctor_checks.hpp"
 #include "engine/host.hpp"
 #include "engine/version.hpp"
@@ -21,7 +21,7 @@ using Grade = Finding::Grade;
 
 // A message on every channel to every rank; true where one from each came back in time.
 std::string unreachable_peers(comm::World& world, const Config& config) {
-  comm::Courier courier(world.make_transport(world.uses_mpi() ? config.link.transport : "loop"), {});
+  comm::Courier courier(world.make_transport(world.uses_mpi() ? config.link.transport : "loop", comm::all_routes(world.size())), {});
   std::set<std::pair<int, int>> missing;
   constexpr comm::Channel channels[] = {comm::Channel::control, comm::Channel::anchor, comm::Channel::residual};
   for (int peer = 0; peer < world.size(); ++peer)
@@ -58,7 +58,7 @@ std::map<std::string, std::string> rank_facts(const comm::World& world, const Pr
           {"threads", std::to_string(preparation.threads)},
           {"CPUs", cpu_mask()},
           {"GPUs", gpu_text()},
-          {"NCCL", comm::nccl_version()},
+          {"NCCL", comm::to_text(comm::nccl_facts())},
           {"memory", std::to_string(available_memory_bytes())}};
 }
 
@@ -72,17 +72,18 @@ Diagnosis examine(comm::World& world, const RunRequest& request) {
 
   Preparation preparation = prepare_roles(world, request);
   findings.push_back({Grade::good, "config, roles, version and environment agree on all ranks", ""});
-  const auto ranks = exchange(world, rank_facts(world, preparation));
+  const auto ranks = engine::exchange(world, rank_facts(world, preparation));
   for (const RankFacts& rank : ranks)
     findings.push_back({Grade::good,
-                        fmt::format("rank {} ({}): {}, {}, kernels {}, {} threads on CPUs {}, GPUs: {}, NCCL: {}", rank.rank,
+                        fmt::format("rank {} ({}): {}, {}, kernels {}, {} threads on CPUs {}, GPUs: {}", rank.rank,
                                     preparation.roles.name_of(rank.rank), rank.facts.at("host"), rank.facts.at("cpu"),
                                     rank.facts.at("kernels"), rank.facts.at("threads"), rank.facts.at("CPUs"),
-                                    rank.facts.at("GPUs"), rank.facts.at("NCCL")),
+                                    rank.facts.at("GPUs")),
                         ""});
+  findings.push_back(nccl_between(ranks, preparation.roles));
   findings.push_back(shared_cores(ranks, preparation));
 
-  const auto silent = exchange(world, {{"silent", unreachable_peers(world, preparation.config)}});
+  const auto silent = engine::exchange(world, {{"silent", unreachable_peers(world, preparation.config)}});
   std::string unheard;
   for (const RankFacts& rank : silent)
     if (!rank.facts.at("silent").empty()) unheard += fmt::format("{}rank {} did not hear {}", unheard.empty() ? "" : "; ", rank.rank, rank.facts.at("silent"));
@@ -103,7 +104,7 @@ Diagnosis examine(comm::World& world, const RunRequest& request) {
   if (world.rank() == 0) findings.push_back(output_folder(preparation.config.output.dir));
   for (const Finding& finding : findings) diagnosis.fit &= finding.grade != Grade::problem;
   // Rank 0 looks at more than the others do; its word counts for all.
-  diagnosis.fit = exchange(world, {{"fit", diagnosis.fit ? "yes" : "no"}}).front().facts.at("fit") == "yes";
+  diagnosis.fit = engine::exchange(world, {{"fit", diagnosis.fit ? "yes" : "no"}}).front().facts.at("fit") == "yes";
   return diagnosis;
 }
 

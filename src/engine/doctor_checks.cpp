@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 
+#include "comm/nccl_placement.hpp"
 #include "engine/host.hpp"
 
 namespace lynxkv::engine {
@@ -55,6 +56,22 @@ Finding shared_cores(const std::vector<RankFacts>& ranks, const Preparation& pre
               "lower engine.threads, or start the ranks with --bind-to none"};
   }
   return {Grade::good, "threads fit the cores of every host", ""};
+}
+
+Finding nccl_between(const std::vector<RankFacts>& ranks, const RoleMap& roles) {
+  std::vector<comm::NcclFacts> facts;
+  for (const RankFacts& rank : ranks) facts.push_back(comm::parse_nccl_facts(rank.facts.at("NCCL")).take());
+  const std::string version = facts.front().version.empty() ? "NCCL: built without" : "NCCL " + facts.front().version;
+  std::vector<comm::Route> routes = roles.data_routes();
+  std::erase_if(routes, [](const comm::Route& route) { return route.first == route.second; });
+  if (routes.empty()) return {Grade::good, version + "; a job of one rank has no use for it", ""};
+  const auto devices = comm::place_on_gpus(facts, routes);
+  if (!devices.ok()) return {Grade::good, fmt::format("{}; this job cannot use it ({})", version, devices.error().what()), ""};
+  std::string text;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    if (const int device = devices.value()[rank]; device >= 0)
+      text += fmt::format("{}rank {} GPU {}", text.empty() ? "" : ", ", rank, facts[rank].gpus[static_cast<std::size_t>(device)]);
+  return {Grade::good, fmt::format("{}; link.transport: nccl would work: {}", version, text), ""};
 }
 
 Finding memory_of_rank(const RankFacts& rank, const std::vector<RankFacts>& ranks, const Preparation& preparation) {

@@ -117,6 +117,8 @@ std::vector<int> gpus_for_nccl(const Preparation& made) {
   return comm::place_on_gpus(facts, made.roles.data_routes()).take();
 }
 
+std::string gpu_text(int device) { return device < 0 ? "-" : std::to_string(device); }
+
 }  // namespace
 
 void agree_on_failure(const comm::World& world, const std::optional<Error>& mine) {
@@ -208,7 +210,7 @@ void prepare_model(const comm::World& world, Preparation& made) {
   });
   made.result_json = result.dump();
   made.settings_hash = hash64(made.result_json);
-  const auto facts = exchange(world, {{"model", result["model.hash"]},
+  const auto facts = engine::exchange(world, {{"model", result["model.hash"]},
                                       {"tokenizer", result["tokenizer.hash"]},
                                       {"template", result["template.hash"]},
                                       {"suite data", made.data_hash},
@@ -223,7 +225,8 @@ std::string role_table(const Preparation& preparation) {
   for (const RankFacts& rank : preparation.ranks)
     text += fmt::format("{:>4}  {:<14}  {:<20}  {:<11}  {}{}\n", rank.rank, preparation.roles.name_of(rank.rank),
                         rank.facts.at("host"), model::name_of(preparation.isa),
-                        gpus ? fmt::format("{:>3}  ", preparation.gpus[static_cast<std::size_t>(rank.rank)]) : "", rank.facts.at("mask"));
+                        gpus ? fmt::format("{:>3}  ", gpu_text(preparation.gpus[static_cast<std::size_t>(rank.rank)])) : "",
+                        rank.facts.at("mask"));
   return text;
 }
 

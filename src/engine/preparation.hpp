@@ -38,6 +38,7 @@ struct Preparation {
   Config config;
   RoleMap roles;
   std::vector<RankFacts> ranks;   // host, cores, mask, isa, capacity ... by rank
+  std::vector<int> gpus;          // device of each rank for link.transport: nccl, -1 for none; empty for the others
   model::Isa isa = model::Isa::avx2;
   int threads = 1;
   std::vector<std::int64_t> capacity_blocks;  // page tensors that each rank can hold, by rank

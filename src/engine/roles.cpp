@@ -22,6 +22,13 @@ std::string RoleMap::name_of(int rank) const {
   return both ? "prefill+decode" : prefills(rank) ? "prefill" : "decode";
 }
 
+std::vector<std::pair<int, int>> RoleMap::data_routes() const {
+  std::vector<std::pair<int, int>> routes;
+  for (const int from : prefill)
+    for (const int to : decode) routes.emplace_back(from, to);
+  return routes;
+}
+
 RoleMap make_roles(const RolesSection& roles, int world_size) {
   if (world_size == 1) return {{0}, {0}};
   RoleMap map{roles.prefill_ranks, roles.decode_ranks};

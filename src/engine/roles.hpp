@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/config.hpp"
@@ -15,6 +16,8 @@ struct RoleMap {
   bool prefills(int rank) const noexcept;
   bool decodes(int rank) const noexcept;
   std::string name_of(int rank) const;  // "prefill", "decode", "prefill+decode"
+  // (sender, receiver): every prefill rank to every decode rank. All data goes there.
+  std::vector<std::pair<int, int>> data_routes() const;
 };
 
 // A job of one rank holds both roles. Otherwise the explicit lists of the config, or the first

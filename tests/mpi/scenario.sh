@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs one scenario of mpi_scenarios under mpirun and checks how the job ends.
-#   scenario.sh BINARY SCENARIO RANKS memory|tcp
+#   scenario.sh BINARY SCENARIO RANKS memory|tcp [mpi|nccl]
 # Scenarios in which a rank fails have to end with a nonzero code, and by themselves.
 set -uo pipefail
-binary=$1 scenario=$2 ranks=$3 path=$4
+binary=$1 scenario=$2 ranks=$3 path=$4 transport=${5:-mpi}
 
 command -v mpirun >/dev/null || { echo "SKIPPED: there is no mpirun here"; exit 77; }
 # Open MPI wants this said twice where root runs it, as in a container.
@@ -16,10 +16,10 @@ esac
 limit=60
 began=$(date +%s%N)
 timeout --kill-after=5 "$limit" mpirun -n "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl "$btl" \
-  "$binary" "$scenario"
+  "$binary" "$scenario" "$transport"
 code=$?
 took_ms=$(( ($(date +%s%N) - began) / 1000000 ))
-echo "scenario $scenario, $ranks ranks over $path: exit code $code after $took_ms ms"
+echo "scenario $scenario, $transport, $ranks ranks over $path: exit code $code after $took_ms ms"
 if [ "$code" = 124 ] || [ "$code" = 137 ] && [ "$took_ms" -ge $((limit * 1000)) ]; then
   echo "FAILED: the job did not end by itself"
   exit 1

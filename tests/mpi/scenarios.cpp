@@ -1,4 +1,4 @@
-// Scenarios under mpirun, one a run: mpi_scenarios NAME. Each rank prints its failures; the exit code tells.
+// Scenarios under mpirun, one a run: mpi_scenarios NAME [mpi|nccl]. Each rank prints its failures; the exit code tells.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <time.h>
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -23,6 +24,9 @@ LinkOptions options() {
   return made;
 }
 
+std::string transport = "mpi";
+std::unique_ptr<Transport> make(World& world) { return world.make_transport(transport); }
+
 double compute_for(double seconds) {
   const std::int64_t until = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
   volatile double x = 1;
@@ -32,8 +36,8 @@ double compute_for(double seconds) {
 }
 
 void suite_scenario(World& world) {
-  Courier courier(world.make_transport("mpi"), options());
-  EXPECT_EQ(courier.transport_name(), "mpi");
+  Courier courier(make(world), options());
+  EXPECT_EQ(courier.transport_name(), transport);
   EXPECT_EQ(courier.size(), world.size());
   suite::everything(courier);
 }
@@ -56,8 +60,8 @@ void world_scenario(World& world) {
   world.barrier();
   // Several transports one after another, and two at a time.
   for (int i = 0; i < 3; ++i) {
-    Courier one(world.make_transport("mpi"), options());
-    Courier two(world.make_transport("mpi"), options());
+    Courier one(make(world), options());
+    Courier two(make(world), options());
     suite::Party(one).meet();
     suite::Party(two).meet();
   }
@@ -65,7 +69,7 @@ void world_scenario(World& world) {
 
 // 256 KiB cross while both ranks compute. The link itself takes well under a millisecond.
 void busy_scenario(World& world) {
-  Courier courier(world.make_transport("mpi"), options());
+  Courier courier(make(world), options());
   suite::Party party(courier);
   std::vector<double> took_ms;
   for (int round = 0; round < 9; ++round) {
@@ -96,7 +100,7 @@ void busy_scenario(World& world) {
 
 // Waiting costs little: what a rank takes of a core while it has nothing to do, and how late it sees a message then.
 void idle_scenario(World& world) {
-  Courier courier(world.make_transport("mpi"), options());
+  Courier courier(make(world), options());
   suite::Party party(courier);
   party.meet();
   const auto cpu_s = [] {
@@ -134,7 +138,7 @@ void idle_scenario(World& world) {
 
 // An urgent 32 KiB behind a flood of residuals does not wait for the flood.
 void priority_scenario(World& world) {
-  Courier courier(world.make_transport("mpi"), options());
+  Courier courier(make(world), options());
   suite::Party party(courier);
   constexpr int flood = 1500, urgent = 40;
   const std::size_t piece = courier.good_parcel_bytes();
@@ -173,7 +177,7 @@ void priority_scenario(World& world) {
 
 // A rank dies: the launcher or the watchdog ends the others.
 void killed_scenario(World& world) {
-  Courier courier(world.make_transport("mpi"), options());
+  Courier courier(make(world), options());
   suite::Party(courier).meet();
   if (courier.rank() == 1) raise(SIGKILL);
   courier.send({Channel::anchor, 1, 1, std::vector<std::byte>(1 << 20), false});
@@ -183,7 +187,7 @@ void killed_scenario(World& world) {
 
 // A rank is alive and does nothing any more: only the watchdog of its peer can tell.
 void stopped_scenario(World& world) {
-  Courier courier(world.make_transport("mpi"), options());
+  Courier courier(make(world), options());
   suite::Party(courier).meet();
   if (courier.rank() == 1) raise(SIGSTOP);
   courier.progress("wait for the stopped rank");
@@ -195,7 +199,7 @@ void stopped_scenario(World& world) {
 
 // A rank fails with an exception: its peer's receive() says so, and the job ends with the transport's code.
 void throws_scenario(World& world) {
-  Courier courier(world.make_transport("mpi"), options());
+  Courier courier(make(world), options());
   suite::Party(courier).meet();
   if (courier.rank() == 1) throw Error(ErrorCode::transport, "rank 1", "fails on purpose");
   Message message;
@@ -235,6 +239,7 @@ int run(const std::string& name) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  if (argc > 2) lynxkv::comm::transport = argv[2];
   try {
     return lynxkv::comm::run(argc > 1 ? argv[1] : "");
   } catch (const lynxkv::Error& error) {
