@@ -85,7 +85,7 @@ void lynx_encode(std::span<const LynxEncodePage> pages, const LynxShape& shape, 
     LYNXKV_CHECK(page.tokens >= 1 && page.tokens <= page_tokens_limit && page.sinks >= 0 && page.sinks <= page.tokens);
     LYNXKV_CHECK(is_aligned(page.rows, 4) && is_aligned(page.anchor, 4));
   }
-  const EncodeCoding used{coding.tables, coding.guess, coding.alpha, coding.centre, coding.sigma};
+  const EncodeCoding used{coding.tables, coding.guess, coding.alpha, coding.centre, coding.sigma, coding.fit};
   const std::size_t shared_bytes = sizeof(EncodeShared) + extremes_bytes(chunks_limit(pages, shape.chunk_tokens));
   for_batches(pages, shape.channels, shape.chunk_tokens, outcomes, stream, [&](const Batch<LynxEncodePage>& batch) {
     launch(kernel_for(coding.guess), batch.pages * batch.slices, shared_bytes, stream, "lynx_encode", batch, used);

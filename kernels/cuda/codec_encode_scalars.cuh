@@ -1,6 +1,7 @@
 // The scalars of a slice, with lanes in pair order: the page's scale, the chunks' centres and scalars.
 #pragma once
 
+#include "kernels/cuda/codec_encode_fit.cuh"
 #include "kernels/cuda/codec_encode_state.cuh"
 #include "kernels/cuda/codec_slice_rows.cuh"
 
@@ -54,29 +55,6 @@ __device__ inline std::uint8_t log_scalar(float s, const float* scalar) {
   return static_cast<std::uint8_t>(k);
 }
 
-struct ScalarCodes {
-  std::uint32_t mu8, sg8;
-};
-
-// The centre and the scalar of one channel of a chunk, into `terms`. Dividing keeps order, so the extremes of xn are
-// those of x; so does taking mu away, so the largest |d| is one of theirs.
-__device__ inline ScalarCodes take_chunk_scalars(Bf16 least, Bf16 largest, float sum, int count, int channel,
-                                                 const EncodeCoding& coding, const EncodeShared& shared, ChunkTerms& terms) {
-  const float gmin = shared.page.gmin[channel], gscale = shared.page.gscale[channel];
-  const float low = lynx_normalise(least, gmin, gscale), high = lynx_normalise(largest, gmin, gscale);
-  const float centre = coding.centre == LynxCentre::mid ? (low + high) * 0.5f : sum / static_cast<float>(count);
-  const std::uint8_t mu8 = lynx_centre_code(centre);
-  const float mu = lynx_centre_value(mu8);
-  const float below = fabsf(low - mu), above = fabsf(high - mu);
-  const float s = below > above ? below : above;
-  const std::uint8_t sg8 = coding.sigma == LynxSigma::log ? log_scalar(s, shared.tables.scalar) : lynx_linear_scalar(s);
-  const float sg = shared.tables.scalar[sg8];
-  terms.minus_mu[channel] = 0.0f - mu;  // never -0, and then d = xn - mu is never -0 either: its sign bit is `d < 0`
-  terms.sg[channel] = sg;
-  terms.per_sg[channel] = reciprocal_or_zero(sg);
-  return {mu8, sg8};
-}
-
 // The sum of a channel's xn in token order, for both channels of the lane's pair.
 struct PairSum {
   float even, odd;
@@ -97,19 +75,38 @@ __device__ inline PairSum sum_chunk(const std::uint32_t* rows, TokenRange range,
   return sum;
 }
 
+// The centre and the scalar of one channel of a chunk, into `terms`. Dividing keeps order, so the extremes of xn are
+// those of x; so does taking mu away, so the largest |d| is one of theirs.
+__device__ inline FitScalars take_chunk_scalars(Bf16 least, Bf16 largest, float sum, const ChunkColumn& column,
+                                                const EncodeCoding& coding, const EncodeShared& shared, ChunkTerms& terms) {
+  const float* scalar = shared.tables.scalar;
+  const auto scalar_code = [&](float s) { return coding.sigma == LynxSigma::log ? log_scalar(s, scalar) : lynx_linear_scalar(s); };
+  const float low = lynx_normalise(least, column.gmin, column.gscale), high = lynx_normalise(largest, column.gmin, column.gscale);
+  const int count = column.range.last - column.range.first;
+  FitScalars codes;
+  codes.mu8 = lynx_centre_code(coding.centre == LynxCentre::mid ? (low + high) * 0.5f : sum / static_cast<float>(count));
+  codes.sg8 = scalar_code(chunk_spread(low, high, lynx_centre_value(codes.mu8)));
+  if (coding.fit == LynxFit::least_error) codes = fitted_scalars(column, low, high, codes, coding, shared.tables, scalar_code);
+  const float mu = lynx_centre_value(codes.mu8), sg = scalar[codes.sg8];
+  terms.minus_mu[column.channel] = 0.0f - mu;  // never -0, and then d = xn - mu is never -0 either: its sign bit is `d < 0`
+  terms.sg[column.channel] = sg;
+  terms.per_sg[column.channel] = reciprocal_or_zero(sg);
+  return codes;
+}
+
 // One warp: mu8 and sg8 of a chunk into the payload, and its terms into shared memory.
 __device__ inline void take_chunk_terms(const EncodeSlice& slice, const std::uint32_t* rows, int chunk, int lane,
                                         const EncodeCoding& coding, EncodeShared& shared, ChunkTerms& terms) {
   const TokenRange range = tokens_of_chunk(slice.layout, chunk);
-  ScalarCodes even{0, 0}, odd{0, 0};  // what a chunk of sinks writes
+  FitScalars even{0, 0}, odd{0, 0};  // what a chunk of sinks writes
   if (range.first < range.last) {
     const std::uint32_t* extremes = extremes_of(shared) + chunk * 2 * slice_pairs;
     const std::uint32_t least = extremes[lane], largest = extremes[slice_pairs + lane];
-    const int count = range.last - range.first;
+    const bool divide = shared.divide != 0;
     PairSum sum{0.0f, 0.0f};
-    if (coding.centre == LynxCentre::mean) sum = sum_chunk(rows, range, shared.page, lane, shared.divide != 0);
-    even = take_chunk_scalars(even_of(least), even_of(largest), sum.even, count, 2 * lane, coding, shared, terms);
-    odd = take_chunk_scalars(odd_of(least), odd_of(largest), sum.odd, count, 2 * lane + 1, coding, shared, terms);
+    if (coding.centre == LynxCentre::mean) sum = sum_chunk(rows, range, shared.page, lane, divide);
+    even = take_chunk_scalars(even_of(least), even_of(largest), sum.even, {rows, range, shared.page, 2 * lane, divide}, coding, shared, terms);
+    odd = take_chunk_scalars(odd_of(least), odd_of(largest), sum.odd, {rows, range, shared.page, 2 * lane + 1, divide}, coding, shared, terms);
   }
   const int channel = slice.first_channel + 2 * lane;
   if (channel >= slice.layout.channels) return;

@@ -14,6 +14,7 @@ struct EncodeCoding {
   float alpha;
   LynxCentre centre;
   LynxSigma sigma;
+  LynxFit fit;
 };
 
 // Of each channel of the slice, as floats.

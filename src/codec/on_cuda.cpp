@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "codec/lynx_format.hpp"
 #include "codec/shape.hpp"
 #include "kernels/cuda/codec_page.hpp"
-#include "kernels/exact.hpp"
 
 namespace lynxkv::codec {
 namespace {
@@ -26,7 +26,7 @@ class OnCuda : public Codec {
 
   Result<void> encode(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
     if (auto checked = check_shape(shape); !checked) return checked;
-    for (std::size_t i = 0; i < out.payload.size(); ++i) out.payload[i].resize(payload_bytes(StreamId(i), shape, false));
+    for (auto& payload : out.payload) payload.clear();
     const kernels::PageOutcome outcome = encode_page(rows, shape, out);
     if (outcome == kernels::PageOutcome::not_finite) return not_finite(rows, shape);
     out.raw = outcome == kernels::PageOutcome::raw;
@@ -40,56 +40,54 @@ class OnCuda : public Codec {
     if (level == Level::none || enough == all.end()) return no_such_level(name(), level);
     if (auto checked = check_shape(shape); !checked) return checked;
     if (in.raw) return cpu_->decode(level, in, shape, rows);
-    for (auto stream = all.begin(); stream <= enough; ++stream) {
-      if (stream->id == StreamId::exact) continue;  // of any size
-      const auto sized = check_payload(stream->id, in.payload[static_cast<std::size_t>(stream->id)], payload_bytes(stream->id, shape, false));
-      if (!sized) return sized;
-    }
     return decode_page(enough->id, in, shape, rows);
   }
 
  private:
-  // The payloads have their sizes, an exact one its largest.
+  // The payloads are empty. Where the outcome is not `coded`, it does not matter what becomes of them.
   virtual kernels::PageOutcome encode_page(const Bf16* rows, const TensorShape& shape, Encoded& out) const = 0;
-  // `last`: the stream up to which the payloads are wanted.
+  // Nothing is known of the payloads. `last`: the stream up to which they are wanted.
   virtual Result<void> decode_page(StreamId last, const Payloads& in, const TensorShape& shape, Bf16* rows) const = 0;
 
   std::unique_ptr<Codec> cpu_;
 };
 
+// Early residuals are moved on the host: bytes that the kernels made or will read.
 class LynxOnCuda final : public OnCuda {
  public:
-  LynxOnCuda(std::unique_ptr<Codec> cpu, const CodecOptions& options)
-      : OnCuda(std::move(cpu)),
-        sinks_(options.sinks),
-        coding_(kernels::make_lynx_coding(options.alpha, options.levels,
-                                          options.centre == Centre::mid ? kernels::LynxCentre::mid : kernels::LynxCentre::mean,
-                                          options.sigma == Sigma::log ? kernels::LynxSigma::log : kernels::LynxSigma::linear)) {}
+  LynxOnCuda(std::unique_ptr<Codec> cpu, const CodecOptions& options) : OnCuda(std::move(cpu)), format_(options) {}
 
  private:
   kernels::PageOutcome encode_page(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
-    const kernels::LynxLayout placed = layout(shape);
-    std::byte* const residual = streams().size() > 1 ? out.payload[1].data() : nullptr;
-    const kernels::PageOutcome outcome = cuda::lynx_encode_page(rows, placed, coding_, out.payload[0].data(), residual);
-    if (outcome == kernels::PageOutcome::coded && streams().size() > 2)
-      cuda::exact_encode_page(rows, out.payload[0].data(), residual, placed, coding_, out.payload[2]);
+    const kernels::LynxLayout placed = format_.layout(shape);
+    const kernels::LynxCoding& coding = format_.coding(shape);
+    const bool early = format_.early(shape).any(), wanted = streams().size() > 1;
+    std::vector<std::byte> draft_only;
+    std::vector<std::byte>& residual = wanted ? out.payload[1] : draft_only;
+    out.payload[0].resize(format_.anchor_bytes(shape));
+    residual.resize(wanted || early ? placed.nibble_bytes() : 0);
+    const kernels::PageOutcome outcome =
+        cuda::lynx_encode_page(rows, placed, coding, out.payload[0].data(), wanted || early ? residual.data() : nullptr);
+    if (outcome != kernels::PageOutcome::coded) return outcome;
+    if (streams().size() > 2) cuda::exact_encode_page(rows, out.payload[0].data(), residual.data(), placed, coding, out.payload[2]);
+    if (early) format_.move_early(shape, out.payload[0], residual);
     return outcome;
   }
 
   Result<void> decode_page(StreamId last, const Payloads& in, const TensorShape& shape, Bf16* rows) const override {
-    const kernels::LynxLayout placed = layout(shape);
-    const std::byte* const residual = last == StreamId::anchor ? nullptr : in.payload[1].data();
-    if (last == StreamId::exact) return cuda::exact_decode_page(in.payload[0].data(), residual, in.payload[2], placed, coding_, rows);
-    if (!cuda::lynx_decode_page(in.payload[0].data(), residual, placed, coding_, rows)) return bad_scalars();
+    const bool full = last != StreamId::anchor;
+    const kernels::LynxLayout placed = format_.layout(shape);
+    if (auto sound = format_.check(shape, in.payload[0], in.payload[1], full); !sound) return sound;
+    std::vector<std::byte> whole;
+    const auto residual = format_.whole_residual(shape, in.payload[0], in.payload[1], full, whole);
+    if (!residual) return residual.error();
+    const std::byte* const anchor = in.payload[0].data();
+    if (last == StreamId::exact) return cuda::exact_decode_page(anchor, residual.value(), in.payload[2], placed, format_.coding(shape), rows);
+    if (!cuda::lynx_decode_page(anchor, residual.value(), placed, format_.coding(shape), rows)) return bad_scalars();
     return {};
   }
 
-  kernels::LynxLayout layout(const TensorShape& shape) const noexcept {
-    return {shape.tokens, shape.channels, shape.first_position == 0 ? std::min(sinks_, shape.tokens) : 0, shape.chunk_tokens};
-  }
-
-  int sinks_;
-  kernels::LynxCoding coding_;
+  LynxFormat format_;
 };
 
 class UniformOnCuda final : public OnCuda {
@@ -98,9 +96,11 @@ class UniformOnCuda final : public OnCuda {
 
  private:
   kernels::PageOutcome encode_page(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
+    out.payload[0].resize(layout(shape).payload_bytes());
     return cuda::uniform_encode_page(rows, layout(shape), out.payload[0].data());
   }
   Result<void> decode_page(StreamId, const Payloads& in, const TensorShape& shape, Bf16* rows) const override {
+    if (auto sized = check_payload(StreamId::anchor, in.payload[0], layout(shape).payload_bytes()); !sized) return sized;
     if (!cuda::uniform_decode_page(in.payload[0].data(), layout(shape), rows)) return bad_scalars();
     return {};
   }

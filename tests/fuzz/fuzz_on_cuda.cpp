@@ -21,7 +21,14 @@ struct Pair {
 
 // lynx-exact more often than the others: its payload is the one that can lie.
 std::vector<Pair> all_pairs() {
-  codec::CodecOptions paper{2.0f, 120, codec::Centre::mean, codec::Sigma::linear, 0};
+  codec::CodecOptions paper;
+  paper.alpha = 2;
+  paper.levels = 120;
+  paper.centre = codec::Centre::mean;
+  paper.sigma = codec::Sigma::linear;
+  paper.sinks = 0;
+  paper.early_channels_k = 8;
+  paper.early_tokens_k = 5;
   std::vector<Pair> pairs;
   for (const std::string_view mode : {"lynx-exact", "lynx", "lynx-exact", "lynx-int8", "lynx-exact", "int8", "lynx-exact",
                                       "int4", "lynx-exact", "int8-channel", "lynx-exact", "int4-channel"})

@@ -102,6 +102,19 @@ TEST(CudaLynx, GivesTheSameBytesForEverySetting) {
         }
 }
 
+TEST(CudaLynx, FitsScalarsAsTheCpuDoes) {
+  LYNXKV_NEEDS_DEVICE();
+  std::mt19937 draw(14);
+  rig::under_every_setup([&] {
+    for (const LynxSigma sigma : {LynxSigma::log, LynxSigma::linear})
+      for (const LynxCentre centre : {LynxCentre::mid, LynxCentre::mean}) {
+        const LynxCoding coding = make_lynx_coding(0.05f, sigma == LynxSigma::log ? 112 : 120, centre, sigma, LynxFit::least_error);
+        for (int kind = 0; kind < static_cast<int>(Kind::count); ++kind) compare({{70, 24, 4, 32}, {33, 24, 0, 32}, {3, 24, 3, 32}}, coding, static_cast<Kind>(kind), draw);
+        compare({{256, 66, 4, 16}}, coding, Kind::bell, draw);
+      }
+  });
+}
+
 TEST(CudaLynx, TakesChunksOfAnyLength) {
   LYNXKV_NEEDS_DEVICE();
   std::mt19937 draw(9);
