@@ -26,6 +26,11 @@ std::vector<std::unique_ptr<codec::Codec>> all_codecs() {
     codecs.push_back(codec::make_codec(mode, plain));
     codecs.push_back(codec::make_codec(mode, paper));
   }
+  codec::CodecOptions early;  // a payload that has a list in it
+  early.early_channels_k = 12;
+  early.early_tokens_k = 40;
+  early.sinks = 2;
+  for (const std::string_view mode : {"lynx", "lynx-int4", "lynx-int8", "lynx-exact"}) codecs.push_back(codec::make_codec(mode, early));
   return codecs;
 }
 
