@@ -1,4 +1,4 @@
-// lynxkv bench codec|model: measurements with their conditions beside them.
+// lynxkv bench codec|link|model: measurements with their conditions beside them.
 #include "apps/bench.hpp"
 
 #include <memory>
@@ -11,6 +11,7 @@ Run set_up(CLI::App& app) {
   app.require_subcommand(1);
   auto parts = std::make_shared<std::vector<BenchPart>>();
   parts->push_back(add_bench_codec(app));
+  parts->push_back(add_bench_link(app));
   parts->push_back(add_bench_model(app));
   return [parts]() -> int {
     for (const BenchPart& part : *parts)

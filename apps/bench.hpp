@@ -12,6 +12,7 @@ struct BenchPart {
 };
 
 BenchPart add_bench_codec(CLI::App& bench);
+BenchPart add_bench_link(CLI::App& bench);
 BenchPart add_bench_model(CLI::App& bench);
 
 }  // namespace lynxkv::apps

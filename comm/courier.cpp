@@ -24,8 +24,7 @@ struct Courier::State {
   State(std::unique_ptr<Transport> owned, const LinkOptions& wanted)
       : options(wanted),
         transport(std::move(owned)),
-        parcel_bytes(comm::good_parcel_bytes(options, transport->max_message_bytes() - sizeof(std::int64_t))),
-        shared(options, parcel_bytes, transport->size()),
+        shared(options, 0, transport->size()),
         loop(*transport, options, shared),
         exceptions(std::uncaught_exceptions()),
         thread([this] { loop.run(); }),
@@ -38,7 +37,6 @@ struct Courier::State {
 
   LinkOptions options;
   std::unique_ptr<Transport> transport;
-  std::size_t parcel_bytes;
   Shared shared;
   ProgressLoop loop;
   int exceptions;
@@ -72,7 +70,18 @@ std::size_t Courier::max_parcel_bytes() const noexcept {
   return state_->transport->max_message_bytes() - sizeof(std::int64_t);
 }
 
-std::size_t Courier::good_parcel_bytes() const noexcept { return state_->parcel_bytes; }
+std::size_t Courier::good_parcel_bytes() const noexcept {
+  const std::lock_guard lock(state_->shared.mutex);
+  return state_->shared.good_parcel_bytes;
+}
+
+std::vector<std::byte> Courier::buffer(std::size_t bytes) { return state_->shared.buffers.take(bytes); }
+void Courier::recycle(std::vector<std::byte> bytes) { state_->shared.buffers.give(std::move(bytes)); }
+
+std::size_t Courier::residual_chunk_bytes() const {
+  const std::lock_guard lock(state_->shared.mutex);
+  return state_->shared.residual_chunk_bytes;
+}
 
 void Courier::send(Parcel parcel) {
   LYNXKV_CHECK(parcel.peer >= 0 && parcel.peer < size() && parcel.bytes.size() <= max_parcel_bytes());

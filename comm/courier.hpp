@@ -24,7 +24,7 @@ namespace lynxkv::comm {
 struct LinkOptions {
   double gbps = 0;                             // emulated rate of this rank's data traffic; 0: as it comes
   double latency_us = 0;                       // emulated one-way latency
-  std::size_t residual_chunk_bytes = 256 * 1024;
+  std::size_t residual_chunk_bytes = 256 * 1024;  // 0: adapts to the link
   bool strict = false;                         // true: not even a residual that is waited for ranks with anchors
   double stall_seconds = 60;
   double close_seconds = 10;                   // how long a closing rank stays for peers that still send to it
@@ -63,6 +63,11 @@ class Courier {
   // while receipts come back, and an urgent parcel waits for a part of a chunk only.
   std::size_t good_parcel_bytes() const noexcept;
 
+  // A buffer of `bytes` bytes of no particular content for a parcel, out of those that have done their service: large
+  // fresh ones cost page faults. recycle() gives a received message's bytes back for the same use.
+  std::vector<std::byte> buffer(std::size_t bytes);
+  void recycle(std::vector<std::byte> bytes);
+
   // Queues a parcel; never blocks. Any thread. A parcel to this rank itself takes the same road; one to a rank
   // that has closed is dropped.
   void send(Parcel parcel);
@@ -97,6 +102,9 @@ class Courier {
   void sync_clocks();
 
   ChannelTotals totals(Channel channel) const;
+  // The residual bytes that may stand on the wire before an urgent parcel: fixed by the options, or what suits the
+  // link as measured so far.
+  std::size_t residual_chunk_bytes() const;
   std::string_view transport_name() const noexcept;
   // Ends the whole job, peers included.
   [[noreturn]] void abort(int exit_code);

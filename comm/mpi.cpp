@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/handle.hpp"
+#include "comm/buffer_pool.hpp"
 
 namespace lynxkv::comm {
 namespace {
@@ -97,6 +98,8 @@ class Mpi final : public Transport {
     return false;
   }
 
+  void use_buffers(BufferPool* pool) override { buffers_ = pool; }
+
   [[noreturn]] void abort(int exit_code) override {
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     std::_Exit(exit_code);
@@ -132,7 +135,8 @@ class Mpi final : public Transport {
                         std::to_string(max_message_bytes()) + " are allowed: run one build on all ranks");
       Receiving& receiving = channel.receiving.emplace_back();
       receiving.peer = status.MPI_SOURCE;
-      receiving.bytes.resize(static_cast<std::size_t>(bytes));
+      if (buffers_ != nullptr) receiving.bytes = buffers_->take(static_cast<std::size_t>(bytes));
+      else receiving.bytes.resize(static_cast<std::size_t>(bytes));
       receiving_bytes_ += receiving.bytes.size();
       check_mpi(MPI_Imrecv(receiving.bytes.data(), bytes, MPI_BYTE, &message, &receiving.request), "MPI_Imrecv");
     }
@@ -182,6 +186,7 @@ class Mpi final : public Transport {
   std::unordered_map<Ticket, MPI_Request> sending_;
   std::size_t receiving_bytes_ = 0;
   Ticket last_ticket_ = 0;
+  BufferPool* buffers_ = nullptr;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "comm/buffer_pool.hpp"
 #include "comm/clock_offset.hpp"
 #include "comm/courier.hpp"
 #include "comm/courier_frames.hpp"
@@ -23,7 +24,10 @@
 
 namespace lynxkv::comm {
 
-std::size_t good_parcel_bytes(const LinkOptions& options, std::size_t max_message_bytes) noexcept;
+// For chunks of that size.
+std::size_t good_parcel_bytes(std::size_t chunk_bytes, std::size_t max_message_bytes) noexcept;
+
+constexpr std::size_t buffers_kept_bytes = std::size_t{32} << 20;
 
 struct Shared {
   Shared(const LinkOptions& options, std::size_t join_bytes, int peers)
@@ -35,6 +39,9 @@ struct Shared {
   SendQueue queue;
   std::deque<Message> inbox;
   ChannelTotals totals[channel_count];
+  BufferPool buffers{buffers_kept_bytes};
+  std::size_t residual_chunk_bytes = 0;        // as it suits the link now
+  std::size_t good_parcel_bytes = 0;           // for such chunks
   std::optional<Error> failure;
   bool wake = false;        // the progress thread has something to look at
   bool notified = false;    // by notify()
@@ -120,7 +127,7 @@ class ProgressLoop {
   bool may_leave();
   void say_closing(bool failed);
   void answer_closed_peers();
-  void share_unfinished();
+  void share_state();
   void watch();
   void report_stall(int peer);
   void log_state(const std::string& phase) const;
@@ -142,6 +149,7 @@ class ProgressLoop {
   std::deque<Arriving> arriving_;
   std::size_t posted_anchor_bytes_ = 0;
   bool credit_blocked_ = false;
+  bool owed_ = false;               // something is on the way, or a peer owes a message
   bool wakes_ = false;              // the transport tells when something arrives
   std::int64_t now_ns_ = 0;         // of this step
   std::int64_t active_ns_ = 0;      // when the last step did something

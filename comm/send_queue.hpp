@@ -35,6 +35,7 @@ class SendQueue {
     std::function<bool(std::size_t bytes)> residual;  // credits allow that many more bytes
   };
 
+  void join_up_to(std::size_t join_bytes) noexcept { join_bytes_ = join_bytes; }
   void push(Parcel parcel, std::int64_t now_ns);
   void hurry(std::uint64_t request);
   // Drops data parcels; control messages about the request still go.

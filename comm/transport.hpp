@@ -12,6 +12,8 @@
 
 namespace lynxkv::comm {
 
+class BufferPool;
+
 // Each channel has a communicator of its own. Messages of one channel and pair arrive in posting order.
 enum class Channel : std::uint8_t {
   control = 0,   // assignments, grants, acknowledgements, results: small
@@ -50,6 +52,8 @@ class Transport {
     static_cast<void>(wake);
     return false;
   }
+  // Takes the buffers of received messages from `pool`, which outlives the transport's use.
+  virtual void use_buffers(BufferPool* pool) { static_cast<void>(pool); }
   // Ends the whole job at once, peers included.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };

@@ -107,7 +107,7 @@ void check(const Config& config) {
   one_of("link.transport", config.link.transport, {"mpi", "nccl", "loop"});
   between("link.gbps", config.link.gbps, 0, 1e6);
   between("link.latency_us", config.link.latency_us, 0, 1e7);
-  between("link.residual_chunk_kib", config.link.residual_chunk_kib, 1, 256);
+  between("link.residual_chunk_kib", config.link.residual_chunk_kib, 0, 256);
   between("link.stall_s", config.link.stall_s, 1, 1e6);
   between("speculation.cap", config.speculation.cap, 0, 1024);
   if (config.speculation.temperature != 0) refuse("speculation.temperature", "only 0 (greedy) is offered by this version");

@@ -31,7 +31,7 @@ struct TransferSection {
 struct LinkSection {
   std::string transport = "mpi";  // mpi | nccl (a GPU a rank) | loop (one rank only)
   double gbps = 0, latency_us = 0;
-  int residual_chunk_kib = 256;
+  int residual_chunk_kib = 0;  // 0: adapts to the link, at most 256
   bool strict = false;
   double stall_s = 120;
 };

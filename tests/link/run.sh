@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
-# Runs a program under mpirun across a real link: two network namespaces with host names of their own, a veth pair
-# between them, shaped by tc tbf; Open MPI starts across it without ssh.
-#   run.sh [--gbps G] [--ranks N] [--expect CODE] -- PROGRAM [ARGUMENT...]
-#     --gbps G       rate of each direction (default 1; 0: as fast as it comes)
-#     --ranks N      ranks, given to the two hosts in turn (default 2)
+# Runs a program under mpirun across a real link: network namespaces with host names of their own, joined by a veth
+# pair (two) or by a bridge in a namespace of its own (more), shaped by tc tbf; Open MPI starts across it without ssh.
+#   run.sh [--gbps G] [--hosts N] [--ranks N] [--expect CODE] -- PROGRAM [ARGUMENT...]
+#     --gbps G       rate of each direction of each host's port (default 1; 0: as fast as it comes)
+#     --hosts N      hosts, 2 to 8 (default 2)
+#     --ranks N      ranks, given to the hosts in turn (default: one each)
 #     --expect CODE  the job's exit code that counts as success (default 0)
 # Needs root, iproute2 and Open MPI; without them it says so and exits 77 (skipped). Whatever happens, the namespaces
 # and the job are gone when it ends.
 set -uo pipefail
 
-gbps=1 ranks=2 expect=0
+gbps=1 hosts=2 ranks= expect=0
 while [ $# -gt 0 ]; do
   case $1 in
     --gbps) gbps=$2; shift 2 ;;
+    --hosts) hosts=$2; shift 2 ;;
     --ranks) ranks=$2; shift 2 ;;
     --expect) expect=$2; shift 2 ;;
     --) shift; break ;;
-    *) echo "run.sh: unknown option '$1'; usage: run.sh [--gbps G] [--ranks N] [--expect CODE] -- PROGRAM..." >&2; exit 2 ;;
+    *) echo "run.sh: unknown option '$1'; usage: run.sh [--gbps G] [--hosts N] [--ranks N] [--expect CODE] -- PROGRAM..." >&2; exit 2 ;;
   esac
 done
 [ $# -gt 0 ] || { echo "run.sh: nothing to run; give a program behind --" >&2; exit 2; }
@@ -26,14 +28,19 @@ skip() { echo "SKIPPED: $*"; exit 77; }
 for tool in ip tc unshare mpirun; do command -v "$tool" >/dev/null || skip "there is no '$tool' here"; done
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+case $hosts in [2-8]) ;; *) echo "run.sh: --hosts takes 2 to 8, found '$hosts'" >&2; exit 2 ;; esac
+: "${ranks:=$hosts}"
+
 # Short names: a host name ends up in paths of sockets. The process id keeps runs beside each other apart.
-one=lk$$a two=lk$$b
+letters=abcdefgh switch=lk$$s
+spaces=()
+for ((i = 0; i < hosts; ++i)); do spaces+=("lk$$${letters:$i:1}"); done
 job=
 cleanup() {
   trap - EXIT
   trap '' INT TERM HUP
   if [ -n "$job" ]; then kill -TERM "$job" 2>/dev/null; fi
-  for space in "$one" "$two"; do
+  for space in "${spaces[@]}" "$switch"; do
     # All that still runs in our namespaces is ours.
     for round in TERM KILL; do
       local pids
@@ -51,28 +58,52 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-ip netns add "$one" 2>/dev/null || skip "this kernel or container allows no network namespaces"
-ip netns add "$two" || exit 1
-ip link add lk0 netns "$one" type veth peer name lk0 netns "$two" || skip "this kernel has no veth devices"
-for side in 1 2; do
-  space=$one; [ $side = 1 ] || space=$two
-  ip -n "$space" addr add "10.77.0.$side/24" dev lk0 && ip -n "$space" link set lk0 up &&
+# Rate, burst and largest unit of a port. A larger burst than 16 KiB would let small messages arrive faster than the
+# wire allows. tbf passes on what fits its burst as one; larger ones it cuts into frames and sets a timer for each,
+# which at 1 Gbit/s leaves a core no time for anything else.
+shape() { # NAMESPACE DEVICE
+  [ "$gbps" = 0 ] && return
+  local unit
+  unit=$(awk "BEGIN{u = 15000 * $gbps; print int(u < 3000 ? 3000 : u > 15000 ? 15000 : u)}")
+  ip -n "$1" link set "$2" gso_max_size "$unit" 2>/dev/null || ip -n "$1" link set "$2" mtu 9000
+  tc -n "$1" qdisc add dev "$2" root tbf rate "$(awk "BEGIN{printf \"%d\", $gbps * 1e6}")kbit" burst $((unit + 1000)) latency 50ms ||
+    skip "this kernel has no tbf queueing"
+}
+
+ip netns add "${spaces[0]}" 2>/dev/null || skip "this kernel or container allows no network namespaces"
+for space in "${spaces[@]:1}"; do ip netns add "$space" || exit 1; done
+if [ "$hosts" = 2 ]; then
+  ip link add lk0 netns "${spaces[0]}" type veth peer name lk0 netns "${spaces[1]}" || skip "this kernel has no veth devices"
+else
+  ip netns add "$switch" || exit 1
+  ip -n "$switch" link add br0 type bridge || skip "this kernel has no bridges"
+  ip -n "$switch" link set br0 up || exit 1
+  for ((i = 0; i < hosts; ++i)); do
+    ip link add lk0 netns "${spaces[$i]}" type veth peer name "port$i" netns "$switch" || skip "this kernel has no veth devices"
+    ip -n "$switch" link set "port$i" master br0 up || exit 1
+    shape "$switch" "port$i"
+  done
+fi
+names='127.0.0.1 localhost\n'
+for ((i = 0; i < hosts; ++i)); do names+="10.77.0.$((i + 1)) ${spaces[$i]}\n"; done
+for ((i = 0; i < hosts; ++i)); do
+  space=${spaces[$i]}
+  # bbr, where it is the default, slows down for 0.2 s every 10 s; namespaces may choose reno.
+  ip netns exec "$space" sysctl -qw net.ipv4.tcp_congestion_control=reno 2>/dev/null
+  ip -n "$space" addr add "10.77.0.$((i + 1))/24" dev lk0 && ip -n "$space" link set lk0 up &&
     ip -n "$space" link set lo up || exit 1
-  if [ "$gbps" != 0 ]; then
-    # A larger burst would let small messages arrive faster than the wire allows.
-    tc -n "$space" qdisc add dev lk0 root tbf rate "$(awk "BEGIN{printf \"%d\", $gbps * 1e6}")kbit" burst 16kb latency 50ms ||
-      skip "this kernel has no tbf queueing"
-  fi
+  shape "$space" lk0
   # 'ip netns exec' shows this file as /etc/hosts.
   mkdir -p "/etc/netns/$space"
-  printf '127.0.0.1 localhost\n10.77.0.1 %s\n10.77.0.2 %s\n' "$one" "$two" >"/etc/netns/$space/hosts"
+  printf "$names" >"/etc/netns/$space/hosts"
 done
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-slots=$(((ranks + 1) / 2))
+slots=$(((ranks + hosts - 1) / hosts))
+where=$(printf "%s:$slots," "${spaces[@]}")
 # Each "host" has a name of its own; mpirun itself runs on the first.
-ip netns exec "$one" unshare -u sh -c 'hostname "$1"; shift; exec "$@"' sh "$one" \
-  mpirun -n "$ranks" --host "$one:$slots,$two:$slots" --map-by node --bind-to none --oversubscribe \
+ip netns exec "${spaces[0]}" unshare -u sh -c 'hostname "$1"; shift; exec "$@"' sh "${spaces[0]}" \
+  mpirun -n "$ranks" --host "${where%,}" --map-by node --bind-to none --oversubscribe \
   --mca plm rsh --mca plm_rsh_agent "$here/agent.sh" --mca plm_rsh_no_tree_spawn 1 \
   --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_tcp_if_include 10.77.0.0/24 \
   --mca pml ob1 --mca btl tcp,self \
@@ -81,6 +112,6 @@ job=$!
 wait "$job"
 code=$?
 job=
-echo "link of $gbps Gbit/s, $ranks ranks: exit code $code"
+echo "link of $gbps Gbit/s, $hosts hosts, $ranks ranks: exit code $code"
 [ "$code" = "$expect" ] || { echo "FAILED: expected exit code $expect"; exit 1; }
 exit 0

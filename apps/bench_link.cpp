@@ -1,0 +1,340 @@
+// lynxkv bench link: the link between the ranks of a job, as the couriers use it, beside plain MPI_Send.
+#include "apps/bench_link.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "apps/bench.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/nearest.hpp"
+#include "codec/codec.hpp"
+#include "comm/link_facts.hpp"
+#include "comm/loop.hpp"
+#include "comm/world.hpp"
+#include "engine/host.hpp"
+#include "engine/version.hpp"
+#include "kernels/cuda/devices.hpp"
+#include "model/model_file.hpp"
+
+namespace lynxkv::apps {
+namespace {
+
+using comm::Channel;
+using comm::LinkEnds;
+using comm::Pattern;
+
+struct Options {
+  std::string transport = "mpi", model, json, csv;
+  std::vector<std::string> tests, channels = {"anchor", "residual"};
+  std::size_t min_bytes = 1024, max_bytes = std::size_t{4} << 20;
+  double factor = 4;
+  int iterations = 0, warm_up = 2, repeats = 5, ranks = 2, latencies = 50;
+  double seconds = 10;
+  comm::LinkOptions link;
+  double chunk_kib = 0;  // adapts
+  comm::PriorityLoad priority;
+};
+
+constexpr const char* all_tests[] = {"one-way",    "page",       "both-ways", "pairs",
+                                     "incast",     "all-to-all", "priority",  "one-channel"};
+
+class LinkBench {
+ public:
+  LinkBench(const Options& options, LinkEnds ends, LinkReport& report) : options_(options), ends_(ends), report_(report) {}
+
+  void run() {
+    measure_rate();
+    if (first()) print_link_columns();
+    for (const Pattern pattern : comm::all_patterns) {
+      if (!wanted(comm::name_of(pattern)) || !fits(pattern)) continue;
+      for (const std::string& channel : options_.channels)
+        for (double size = static_cast<double>(options_.min_bytes); size <= static_cast<double>(options_.max_bytes); size *= options_.factor)
+          measure(comm::name_of(pattern), "", pattern, channel, static_cast<std::size_t>(size));
+      if (pattern == Pattern::one_way && wanted("page")) measure_pages();
+    }
+    if (wanted("priority")) measure_priority(true);
+    if (wanted("one-channel")) measure_priority(false);
+  }
+
+ private:
+  bool first() const { return ends_.raw.rank() == 0; }
+  bool wanted(const std::string& test) const {
+    return options_.tests.empty() || std::find(options_.tests.begin(), options_.tests.end(), test) != options_.tests.end();
+  }
+  bool fits(Pattern pattern) const {
+    const int ranks = ends_.raw.size();
+    if (pattern == Pattern::pairs) return ranks >= 4;
+    return ranks >= 3 || pattern == Pattern::one_way || pattern == Pattern::both_ways;
+  }
+
+  // The raw rate decides how many messages make a repetition.
+  void measure_rate() {
+    const comm::Flow one{0, 1};
+    constexpr std::size_t bytes = std::size_t{1} << 20;
+    static_cast<void>(time_raw_transfer(ends_, {&one, 1}, {Channel::anchor, bytes, 2}));
+    const double seconds = time_raw_transfer(ends_, {&one, 1}, {Channel::anchor, bytes, 8});
+    rate_ = 8 * static_cast<double>(bytes) / seconds;
+    const std::vector<double> trips = time_raw_round_trips(ends_, 1, 20);
+    latency_s_ = ends_.raw.from_first(first() ? quantile(trips, 0.5) : 0);
+  }
+
+  int count_for(std::size_t bytes, int port_flows) const {
+    if (options_.iterations > 0) return options_.iterations;
+    const double each = std::max(static_cast<double>(bytes) / rate_, latency_s_ / 8) * port_flows;
+    return std::clamp(static_cast<int>(0.1 / each), 4, 4000);
+  }
+
+  void measure(const std::string& test, const std::string& note, Pattern pattern, const std::string& channel, std::size_t bytes) {
+    LinkRow row;
+    row.test = test;
+    row.note = note;
+    row.channel = channel;
+    row.bytes = bytes;
+    const auto flows = comm::flows_of(pattern, ends_.raw.size());
+    row.flows = static_cast<int>(flows.size());
+    row.port_flows = comm::busiest_port(flows, ends_.raw.size());
+    const comm::TransferLoad load{channel == "anchor" ? Channel::anchor : Channel::residual, bytes, count_for(bytes, row.port_flows)};
+    row.count = load.count;
+    std::uint64_t wrong = 0;
+    static_cast<void>(time_transfer(ends_, flows, {load.channel, bytes, std::min(load.count, 100)}, true, wrong));
+    for (int i = 0; i < options_.warm_up; ++i) static_cast<void>(time_transfer(ends_, flows, load, false, wrong));
+    for (int i = 0; i < options_.repeats; ++i) {
+      row.raw_seconds.push_back(time_raw_transfer(ends_, flows, load));
+      row.seconds.push_back(time_transfer(ends_, flows, load, false, wrong));
+    }
+    if (pattern == Pattern::one_way && options_.latencies > 0) {
+      const int trips = std::clamp(static_cast<int>(0.25 / (static_cast<double>(bytes) / rate_ + latency_s_)), 3, options_.latencies);
+      row.raw_latency_s = time_raw_round_trips(ends_, bytes, trips);
+      row.latency_s = time_round_trips(ends_, {load.channel, bytes, trips});
+    }
+    row.wrong = total(wrong);
+    if (first()) print_link_row(row);
+    report_.rows.push_back(std::move(row));
+  }
+
+  std::uint64_t total(std::uint64_t mine) {
+    const double value = static_cast<double>(mine);
+    double sum = 0;
+    for (const auto& each : ends_.raw.gather({&value, 1})) sum += each.front();
+    return static_cast<std::uint64_t>(ends_.raw.from_first(sum));
+  }
+
+  // Full pages, and what a codec makes of them.
+  void measure_pages() {
+    if (options_.model.empty()) return;
+    const model::ModelConfig model = model::open_model(options_.model).config;
+    const codec::TensorShape shape{256, model.kv_heads * model.head_dim, model.head_dim, 32, 256, 0, model.layers, page::Kind::key};
+    for (const char* mode : {"bf16", "int8", "int4", "lynx"}) {
+      const auto codec = codec::make_codec(mode, {});
+      for (const codec::StreamSpec& stream : codec->streams()) {
+        const bool anchor = stream.id == codec::StreamId::anchor;
+        measure("page", std::string(mode) + (anchor ? " anchor" : " residual") + " of a page tensor", Pattern::one_way,
+                anchor ? "anchor" : "residual", codec->payload_bytes(stream.id, shape, false));
+      }
+    }
+  }
+
+  void measure_priority(bool two_channels) {
+    LinkPriority priority;
+    priority.name = two_channels ? "two channels" : "one channel";
+    priority.load = options_.priority;
+    priority.load.two_channels = two_channels;
+    // Urgent traffic takes a twentieth of the link at most, and the whole a bounded time.
+    if (priority.load.interval_s <= 0)
+      priority.load.interval_s = std::max(0.002, 20 * static_cast<double>(priority.load.urgent_bytes) / rate_);
+    const int most = static_cast<int>(options_.seconds / priority.load.interval_s);
+    priority.load.urgent = std::max(priority.load.rounds, std::min(priority.load.urgent, most));
+    if (!two_channels) priority.load.urgent = std::max(priority.load.rounds, priority.load.urgent / 4);
+    priority.times = comm::measure_priority(ends_, priority.load);
+    priority.times.wrong = total(priority.times.wrong);
+    if (first()) print_link_priority(priority);
+    report_.priorities.push_back(std::move(priority));
+  }
+
+  const Options& options_;
+  LinkEnds ends_;
+  LinkReport& report_;
+  double rate_ = 1, latency_s_ = 1e-6;
+};
+
+std::string gpus() {
+  const auto list = kernels::cuda::list_devices();
+  if (list.devices.empty()) return "none (" + list.note + ")";
+  std::string text;
+  for (const auto& device : list.devices) text += (text.empty() ? "" : ", ") + device.name;
+  return text;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
+  return text;
+}
+
+std::map<std::string, std::string> own_facts(const comm::World& world) {
+  return {{"host", world.host()}, {"cpus", engine::cpu_mask()}, {"cpu", engine::cpu_name()}, {"gpus", gpus()},
+          {"nics", comm::network_interfaces()}};
+}
+
+std::string clock_text(const comm::Courier& courier) {
+  std::string text = "CLOCK_MONOTONIC of each host; offsets to rank 0 from the shortest of 64 round trips:";
+  for (int peer = 1; peer < courier.size(); ++peer) {
+    char part[80];
+    std::snprintf(part, sizeof part, " rank %d %+.1f +- %.1f us%s", peer, static_cast<double>(courier.clock_offset_ns(peer)) * 1e-3,
+                  static_cast<double>(courier.clock_error_ns(peer)) * 1e-3, peer + 1 < courier.size() ? "," : "");
+    text += part;
+  }
+  return text;
+}
+
+void write(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  std::ofstream out(path, std::ios::trunc);
+  out << text;
+  if (!out.flush()) throw Error(ErrorCode::usage, path, "could not be written");
+}
+
+std::string command_line(const Options& options, int ranks) {
+  std::ifstream in("/proc/self/cmdline");
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text + "(" + std::to_string(ranks) + " ranks, transport " + options.transport + ")";
+}
+
+int finish(const Options& options, const LinkReport& report) {
+  print_link_verdict(report);
+  write(options.json, link_json(report));
+  write(options.csv, link_csv(report));
+  return summary_of(report).wrong > 0 ? exit_code(ErrorCode::promise) : 0;
+}
+
+LinkReport begin_report(const Options& options, int ranks) {
+  LinkReport report;
+  report.date = today();
+  report.version = std::string(engine::version()) + " (" + std::string(engine::revision()) + ")";
+  report.transport = options.transport;
+  report.command = command_line(options, ranks);
+  report.environment = comm::link_environment();
+  report.size = ranks;
+  return report;
+}
+
+int run_one(const Options& options, LinkEnds ends, LinkReport& report) {
+  ends.courier.sync_clocks();
+  ends.raw.barrier();
+  report.good_parcel_bytes = ends.courier.good_parcel_bytes();
+  report.clock = clock_text(ends.courier);
+  report.raw = ends.raw.name();
+  if (ends.raw.rank() == 0) print_link_header(report);
+  LinkBench(options, ends, report).run();
+  ends.raw.barrier();
+  return ends.raw.rank() == 0 ? finish(options, report) : 0;
+}
+
+// All ranks as threads of this process.
+int run_loop(const Options& options, const comm::World& world) {
+  auto transports = comm::make_loop(options.ranks), raws = comm::make_loop(options.ranks);
+  std::vector<std::unique_ptr<comm::Courier>> couriers;
+  for (auto& transport : transports) couriers.push_back(std::make_unique<comm::Courier>(std::move(transport), options.link));
+  std::vector<int> codes(static_cast<std::size_t>(options.ranks), 0);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < options.ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      const auto at = static_cast<std::size_t>(rank);
+      LinkReport report = begin_report(options, options.ranks);
+      report.mpi = "memory of one process";
+      report.components = "none";
+      for (int other = 0; other < options.ranks; ++other) report.ranks.push_back(own_facts(world));
+      const auto raw = comm::make_raw_link(std::move(raws[at]));
+      try {
+        codes[at] = run_one(options, {*couriers[at], *raw}, report);
+      } catch (const Error& error) {
+        std::fprintf(stderr, "lynxkv: rank %d: %s\n", rank, error.what());
+        std::_Exit(exit_code(error.code()));  // the others wait for it
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  return codes[0];
+}
+
+int run_ranks(const Options& options, comm::World& world) {
+  if (world.size() < 2)
+    throw Error(ErrorCode::usage, "bench link",
+                "needs two ranks or more: mpirun -n 2 lynxkv bench link, or --transport loop for threads of one process");
+  LinkReport report = begin_report(options, world.size());
+  report.mpi = comm::mpi_version();
+  const auto mine = own_facts(world);
+  for (const char* name : {"host", "cpus", "cpu", "gpus", "nics"}) {
+    const auto all = world.gather(mine.at(name));
+    report.ranks.resize(all.size());
+    for (std::size_t rank = 0; rank < all.size(); ++rank) report.ranks[rank][name] = all[rank];
+  }
+  const auto raw = comm::make_raw_mpi();
+  comm::Courier courier(world.make_transport(options.transport), options.link);
+  raw->barrier();
+  report.components = comm::mpi_components();
+  return run_one(options, {courier, *raw}, report);
+}
+
+int run(Options options) {
+  for (const std::string& test : options.tests)
+    if (std::find(std::begin(all_tests), std::end(all_tests), test) == std::end(all_tests))
+      throw Error(ErrorCode::usage, "--tests", unknown_name("test", test, std::vector<std::string_view>(std::begin(all_tests), std::end(all_tests))));
+  if (options.min_bytes < 1 || options.max_bytes < options.min_bytes)
+    throw Error(ErrorCode::usage, "--min-bytes", "must be at least 1 and at most --max-bytes");
+  options.link.residual_chunk_bytes = static_cast<std::size_t>(options.chunk_kib * 1024);
+  comm::World world;
+  log::configure(log::Level::warning, world.size() > 1 ? "rank " + std::to_string(world.rank()) : "");
+  if (options.transport == "loop") return run_loop(options, world);
+  try {
+    return run_ranks(options, world);
+  } catch (const Error& error) {
+    if (world.size() == 1) throw;
+    std::fprintf(stderr, "lynxkv: rank %d: %s\n", world.rank(), error.what());
+    world.abort(exit_code(error.code()));
+  }
+}
+
+}  // namespace
+
+BenchPart add_bench_link(CLI::App& bench) {
+  CLI::App* app = bench.add_subcommand("link", "The link between ranks: bandwidth, latency and priority beside plain MPI_Send");
+  app->footer("Example: mpirun -n 2 --bind-to none lynxkv bench link -b 1K -e 1M -f 4 --json link.json\n"
+              "         lynxkv bench link --transport loop --tests one-way,priority");
+  auto o = std::make_shared<Options>();
+  app->add_option("--transport", o->transport, "mpi, nccl, or loop: threads of one process")->check(CLI::IsMember({"mpi", "loop", "nccl"}))->capture_default_str();
+  app->add_option("-b,--minbytes,--min-bytes", o->min_bytes, "Smallest message; K, M and G are understood")->transform(CLI::AsSizeValue(false))->capture_default_str();
+  app->add_option("-e,--maxbytes,--max-bytes", o->max_bytes, "Largest message")->transform(CLI::AsSizeValue(false))->capture_default_str();
+  app->add_option("-f,--stepfactor,--factor", o->factor, "Each size is this times the one before")->check(CLI::Range(1.1, 1e6))->capture_default_str();
+  app->add_option("-n,--iters,--iterations", o->iterations, "Messages of a repetition; 0: about 0.1 s of the link")->check(CLI::Range(0, 1 << 20))->capture_default_str();
+  app->add_option("-w,--warmup_iters,--warm-up", o->warm_up, "Repetitions that do not count")->check(CLI::Range(0, 1000))->capture_default_str();
+  app->add_option("--repeats", o->repeats, "Repetitions that do")->check(CLI::Range(1, 10000))->capture_default_str();
+  app->add_option("--latencies", o->latencies, "Round trips for each size, at most; 0: none")->check(CLI::Range(0, 1 << 20))->capture_default_str();
+  app->add_option("--tests", o->tests, "one-way, page, both-ways, pairs, incast, all-to-all, priority, one-channel (default: all that the ranks allow)")->delimiter(',');
+  app->add_option("--channels", o->channels, "anchor, residual")->delimiter(',')->check(CLI::IsMember({"anchor", "residual"}))->capture_default_str();
+  app->add_option("--model", o->model, "Adds the page tensors of this model, in the sizes that the codecs make of them");
+  app->add_option("--ranks", o->ranks, "Threads of --transport loop")->check(CLI::Range(2, 64))->capture_default_str();
+  app->add_option("--urgent-bytes", o->priority.urgent_bytes, "Size of an urgent message")->transform(CLI::AsSizeValue(false))->check(CLI::Range(16, 1 << 20))->capture_default_str();
+  app->add_option("--urgent", o->priority.urgent, "Urgent messages that are measured, at most")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  o->priority.interval_s = 0;
+  app->add_option("--interval-s", o->priority.interval_s, "Mean time between them; 0: a twentieth of the link")->check(CLI::Range(0.0, 10.0))->capture_default_str();
+  app->add_option("--backlog-bytes", o->priority.backlog_bytes, "Bulk that waits for the wire")->transform(CLI::AsSizeValue(false))->capture_default_str();
+  app->add_option("--rounds", o->priority.rounds, "Turns between the loaded and the raw link")->check(CLI::Range(1, 1000))->capture_default_str();
+  app->add_option("--seconds", o->seconds, "Time for the urgent messages, about")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  app->add_option("--residual-chunk-kib", o->chunk_kib, "link.residual_chunk_kib; 0: adapts to the link")->check(CLI::Range(0.0, 256.0))->capture_default_str();
+  app->add_option("--gbps", o->link.gbps, "link.gbps: an emulated link")->check(CLI::Range(0.0, 1e6))->capture_default_str();
+  app->add_option("--latency-us", o->link.latency_us, "link.latency_us: of an emulated link")->check(CLI::Range(0.0, 1e7))->capture_default_str();
+  app->add_option("--json", o->json, "Write everything, raw samples too, to FILE");
+  app->add_option("--csv", o->csv, "Write the rows to FILE");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace lynxkv::apps

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""lynxkv bench link: threads of one process and ranks of mpirun; what it prints, its JSON and CSV, what it refuses."""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY = os.environ["LYNXKV_BINARY"]
+MODEL = os.environ["LYNXKV_TEST_MODEL"]
+ROOT_TOO = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+QUICK = ["--repeats", "2", "--iters", "5", "--latencies", "3", "--urgent", "10", "--rounds", "2", "--interval-s", "0.002"]
+
+
+def call(*arguments, ranks=0):
+    launcher = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none"] if ranks else []
+    return subprocess.run([*launcher, BINARY, "bench", "link", *map(str, arguments)], capture_output=True, text=True,
+                          timeout=300, env=ROOT_TOO)
+
+
+class BenchLink(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.json = pathlib.Path(folder.name) / "link.json"
+        self.csv = pathlib.Path(folder.name) / "link.csv"
+
+    def document(self):
+        return json.loads(self.json.read_text())
+
+    def test_threads_of_one_process(self):
+        done = call("--transport", "loop", "-b", "1K", "-e", "64K", "-f", 8, *QUICK, "--json", self.json, "--csv", self.csv)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("OK: every byte came as it was sent", done.stdout)
+        document = self.document()
+        self.assertEqual(document["schema_version"], 1)
+        self.assertEqual(document["summary"]["wrong"], 0)
+        for name in ("share_of_raw", "urgent_p50_ratio", "urgent_p99_ratio"):
+            self.assertIsInstance(document["summary"][name], float)
+        sizes = [row["size_bytes"] for row in document["rows"] if row["test"] == "one-way" and row["channel"] == "anchor"]
+        self.assertEqual(sizes, [1024, 8192, 65536])
+        for row in document["rows"]:
+            self.assertEqual(len(row["seconds"]), 2)
+            self.assertEqual(len(row["raw_seconds"]), 2)
+        self.assertEqual({p["two_channels"] for p in document["priority"]}, {True, False})
+        self.assertEqual(len(document["priority"][0]["loaded_s"]), 10)
+        with self.csv.open() as lines:
+            rows = list(csv.DictReader(lines))
+        self.assertEqual(len(rows), len(document["rows"]) + 2)
+        self.assertTrue(all(int(row["wrong"]) == 0 for row in rows))
+
+    def test_four_threads_know_pairs_incast_and_all_to_all(self):
+        done = call("--transport", "loop", "--ranks", 4, "-b", "4K", "-e", "4K", *QUICK, "--json", self.json,
+                    "--tests", "pairs,incast,all-to-all")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        document = self.document()
+        self.assertEqual([row["test"] for row in document["rows"]], ["pairs"] * 2 + ["incast"] * 2 + ["all-to-all"] * 2)
+        self.assertIsNone(document["summary"]["share_of_raw"])  # not measured is no number
+
+    def test_ranks_of_mpirun(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("there is no mpirun here")
+        done = call("-b", "1K", "-e", "1K", *QUICK, "--json", self.json, ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        document = self.document()
+        self.assertEqual(document["raw"], "MPI_Send")
+        self.assertIn("pml", document["components"])
+        self.assertEqual(len(document["ranks"]), 2)
+        self.assertEqual(set(document["ranks"][0]), {"host", "cpus", "cpu", "gpus", "nics"})
+        self.assertEqual(document["summary"]["wrong"], 0)
+
+    def test_pages_of_a_model(self):
+        if not os.path.exists(MODEL):
+            self.skipTest("no model; jobs/fetch-model.sh fetches it")
+        done = call("--transport", "loop", "--tests", "page,one-way", "-b", "1K", "-e", "1K", "--model", MODEL, *QUICK,
+                    "--json", self.json)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        sizes = {row["note"]: row["size_bytes"] for row in self.document()["rows"] if row["test"] == "page"}
+        self.assertEqual(sizes["bf16 anchor of a page tensor"], 256 * 192 * 2)
+        self.assertIn("lynx residual of a page tensor", sizes)
+
+    def test_the_example_under_help_works(self):
+        done = call("--help")
+        self.assertEqual(done.returncode, 0)
+        examples = [line.split("lynxkv bench link")[1].split() for line in done.stdout.splitlines()
+                    if "lynxkv bench link --transport loop" in line]
+        self.assertEqual(len(examples), 1)
+        self.assertEqual(call(*examples[0], *QUICK, "-e", "4K").returncode, 0)
+
+    def test_what_is_refused(self):
+        for arguments, words in ((["--tests", "one-wy", "--transport", "loop"], "one-way"),
+                                 (["-b", "4K", "-e", "1K", "--transport", "loop"], "--min-bytes"),
+                                 ([], "two ranks"), (["--transport", "carrier-pigeon"], "transport")):
+            done = call(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if unittest.main(exit=False).result.wasSuccessful() else 1)
