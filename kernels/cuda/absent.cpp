@@ -39,6 +39,9 @@ void fill_device(void*, int, std::size_t, StreamHandle) { absent("CUDA copy"); }
 void lynx_encode(std::span<const LynxEncodePage>, const LynxShape&, const LynxCoding&, std::uint32_t*, StreamHandle) {
   absent("lynx_encode on CUDA");
 }
+void move_early(std::span<const EarlyMovePage>, const LynxShape&, const LynxCoding&, std::uint32_t*, StreamHandle) {
+  absent("move_early on CUDA");
+}
 void lynx_decode_draft(std::span<const LynxDecodePage>, const LynxShape&, const LynxCoding&, std::uint32_t*, StreamHandle) {
   absent("lynx_decode_draft on CUDA");
 }

@@ -30,20 +30,38 @@ struct LynxEncodePage {
   int tokens = 0;                   // 1 .. 256
   int sinks = 0;                    // 0 .. tokens
 };
+// Of a page that lynx_encode coded, earlier in the same stream, with its whole residual.
+struct EarlyMovePage {
+  std::byte* anchor = nullptr;       // the anchor payload, and room for the early residuals behind it
+  const std::byte* whole = nullptr;  // LynxLayout::nibble_bytes()
+  std::byte* residual = nullptr;     // what is left of it
+  int tokens = 0;
+  int sinks = 0;
+  int early_pairs = 0, early_rows = 0;  // pairs of channels, newest tokens: as src/codec/early.hpp plans them
+};
+
 struct LynxDecodePage {
-  const std::byte* anchor = nullptr;
-  const std::byte* residual = nullptr;  // null for a draft
+  const std::byte* anchor = nullptr;    // with its early residuals behind it, if any
+  const std::byte* residual = nullptr;  // null for a draft; what the early residuals leave of it
   Bf16* rows = nullptr;                 // [tokens][channels]: the KV page itself
   int tokens = 0;
   int sinks = 0;
+  int early_pairs = 0, early_rows = 0;  // pairs of channels, newest tokens: as src/codec/early.hpp plans them
 };
+// An outcome beside those of PageOutcome: the payload is not what an encoder writes.
+constexpr std::uint32_t payload_damaged = 3;
 
 // Outcomes `raw` and `not_finite` leave the payloads undefined; a raw page is its own payload (copy_on_device).
 void lynx_encode(std::span<const LynxEncodePage> pages, const LynxShape& shape, const LynxCoding& coding,
                  std::uint32_t* outcomes, StreamHandle stream);
 
+// Chooses the early residuals and moves them behind the anchor, as codec::move_early does. Outcomes are `coded`.
+void move_early(std::span<const EarlyMovePage> pages, const LynxShape& shape, const LynxCoding& coding, std::uint32_t* outcomes,
+                StreamHandle stream);
+
 // Every row is written. Outcome `not_finite`, rows undefined: a page scalar or a sink is not finite, which no encoder
-// writes. Nibbles and chunk scalars of any value are safe.
+// writes; payload_damaged, rows undefined too: so is the list of early residuals. Nibbles and chunk scalars of any value
+// are safe.
 void lynx_decode_draft(std::span<const LynxDecodePage> pages, const LynxShape& shape, const LynxCoding& coding,
                        std::uint32_t* outcomes, StreamHandle stream);
 void lynx_decode_full(std::span<const LynxDecodePage> pages, const LynxShape& shape, const LynxCoding& coding,

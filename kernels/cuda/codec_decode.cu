@@ -7,17 +7,21 @@
 #include "kernels/cuda/bf16_pairs.cuh"
 #include "kernels/cuda/codec.hpp"
 #include "kernels/cuda/codec_launch.cuh"
+#include "kernels/cuda/early.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 
 namespace lynxkv::kernels::cuda {
 namespace {
 
-enum class Part { draft, full };
+// early_*: of pages that may have early residuals.
+enum class Part { draft, full, early_draft, early_full };
+constexpr bool reads_residuals(Part part) { return part != Part::draft; }
+constexpr bool is_early(Part part) { return part == Part::early_draft || part == Part::early_full; }
 
 // What decoding looks up. A kernel parameter; the block copies it to shared memory.
 template <Part kPart>
 struct DecodeTables {
-  float magnitude[kPart == Part::full ? 256 : 16];  // signed, by both nibbles (anchor high) or the anchor's
+  float magnitude[reads_residuals(kPart) ? 256 : 16];  // signed, by both nibbles (anchor high) or the anchor's
   float scalar[256];                                // by sg8
 };
 
@@ -66,17 +70,58 @@ struct Group {
   __device__ int token(int row, int lane) const { return first + row * rows_at_once + lane / lanes_across; }
 };
 
+// Where a lane's four residual bytes of a row come from.
+template <Part kPart>
+struct EarlyResiduals {
+  __device__ EarlyResiduals(const Group&, int) {}
+  __device__ bool list_is_good() const { return true; }
+};
+
+template <Part kPart>
+  requires(is_early(kPart))
+struct EarlyResiduals<kPart> {
+  EarlyPlace place;
+  int source[block_channels / 2];
+  bool good;
+
+  // The whole warp.
+  __device__ EarlyResiduals(const Group& group, int lane) : place(group.layout, group.page->early_pairs, group.page->early_rows) {
+    const EarlySlice slice(place, group.page->anchor, group.pair_channel / 2 - lane, lane);
+    good = slice.good;
+    for (int i = 0; i < block_channels / 2; ++i)
+      source[i] = good && 2 * i < group.there ? slice.source(place, group.page->anchor, group.channel / 2 + i) : 0;
+  }
+  __device__ bool list_is_good() const { return good; }
+
+  __device__ std::uint32_t load(const Group& group, int row, std::uint32_t anchor_codes) const {
+    if (row >= place.mixed_rows() && place.rows > 0)
+      return load_nibbles(group.page->anchor + place.row_at(row) + group.channel / 2, group.there, false);
+    std::uint32_t codes = kPart == Part::early_draft ? draft_residuals(anchor_codes) : 0;
+#pragma unroll
+    for (int i = 0; i < block_channels / 2; ++i) {
+      if (2 * i >= group.there || (kPart == Part::early_draft && source[i] >= 0)) continue;
+      const std::byte* at = source[i] < 0 ? group.page->anchor + place.pair_at(row, ~source[i])
+                                          : group.page->residual + static_cast<std::size_t>(row) * static_cast<std::size_t>(place.kept()) + source[i];
+      codes = (codes & ~(0xffu << (8 * i))) | static_cast<std::uint32_t>(__ldcs(reinterpret_cast<const unsigned char*>(at))) << (8 * i);
+    }
+    return codes;
+  }
+};
+
 // A lane's codes of a group, and the scalars of its pair.
 template <Part kPart>
 struct Codes {
   std::uint32_t anchor[group_rows];
-  std::uint32_t residual[kPart == Part::full ? group_rows : 1];
+  std::uint32_t residual[reads_residuals(kPart) ? group_rows : 1];
   std::uint32_t gmin, gscale;  // pairs
   std::uint32_t mu8, sg8;      // two bytes
+  bool list_is_good;           // of early residuals
 
+  // The whole warp.
   __device__ void load(const Group& group, int lane) {
     const LynxLayout& layout = group.layout;
     gmin = gscale = mu8 = sg8 = 0;
+    list_is_good = true;
     if (group.first >= group.last) return;
     const std::byte* payload = group.page->anchor;
     if (group.pair_channel < layout.channels) {
@@ -90,6 +135,9 @@ struct Codes {
     const std::size_t nibbles_at = layout.nibbles_at(), row_nibbles = static_cast<std::size_t>(layout.channels / 2);
     const bool words = layout.channels % block_channels == 0;
     const bool residual_words = words && kPart == Part::full && is_aligned(group.page->residual, 4);
+    const EarlyResiduals<kPart> early(group, lane);
+    list_is_good = early.list_is_good();
+    if (!list_is_good) return;
 #pragma unroll
     for (int row = 0; row < group_rows; ++row) {
       const int token = group.token(row, lane);
@@ -98,6 +146,7 @@ struct Codes {
       anchor[row] = coded ? load_nibbles(payload + nibbles_at + at, group.there, words) : 0;
       if constexpr (kPart == Part::full)
         residual[row] = coded ? load_nibbles(group.page->residual + at, group.there, residual_words) : 0;
+      if constexpr (is_early(kPart)) residual[row] = coded ? early.load(group, token - layout.sinks, anchor[row]) : 0;
     }
   }
 };
@@ -157,7 +206,7 @@ __device__ inline RowValues decode_row(std::uint32_t anchor, std::uint32_t resid
                                        const LaneTerms& terms) {
   // Bytes that index the table: channels 0, 2, 4, 6 in `even`, 1, 3, 5, 7 in `odd`.
   std::uint32_t even = anchor & 0x0f0f0f0fu, odd = anchor >> 4 & 0x0f0f0f0fu;
-  if constexpr (kPart == Part::full) {
+  if constexpr (reads_residuals(kPart)) {
     even = even << 4 | (residual & 0x0f0f0f0fu);
     odd = odd << 4 | (residual >> 4 & 0x0f0f0f0fu);
   }
@@ -201,7 +250,7 @@ __device__ inline bool decode_group(const Group& group, const Codes<kPart>& code
     if (token < layout.sinks)
       finite = load_sink(group.page->anchor + at * sizeof(Bf16), values, group.there) && finite;
     else
-      values = decode_row<kPart>(codes.anchor[row], codes.residual[kPart == Part::full ? row : 0], tables, terms);
+      values = decode_row<kPart>(codes.anchor[row], codes.residual[reads_residuals(kPart) ? row : 0], tables, terms);
     store_row(group.page->rows + at, values, group.there, wide);
   }
   return finite;
@@ -225,6 +274,10 @@ __global__ void __launch_bounds__(block_threads, 2)
     const Group group(batch, chunks, groups, item, lane);
     if (item + stride < items) next.load(Group(batch, chunks, groups, item + stride, lane), lane);
     if (group.first >= group.last) continue;
+    if (!codes.list_is_good) {
+      if (lane == 0) atomicMax(batch.outcomes + group.index, payload_damaged);
+      continue;
+    }
     const bool scale_is_finite = __all_sync(whole_warp, keep_terms(codes, shared, lane, shared.terms[warp])) != 0;
     __syncwarp();
     const bool rows_are_finite = !scale_is_finite || decode_group(group, codes, lane, shared.tables, shared.terms[warp]);
@@ -237,7 +290,7 @@ __global__ void __launch_bounds__(block_threads, 2)
 template <Part kPart>
 DecodeTables<kPart> tables_of(const LynxCoding& coding) {
   DecodeTables<kPart> tables;
-  if constexpr (kPart == Part::full)
+  if constexpr (reads_residuals(kPart))
     memcpy(tables.magnitude, coding.signed_level, sizeof tables.magnitude);
   else
     memcpy(tables.magnitude, coding.signed_draft, sizeof tables.magnitude);
@@ -251,7 +304,8 @@ void decode(std::span<const LynxDecodePage> pages, const LynxShape& shape, const
   for (const LynxDecodePage& page : pages) {
     LYNXKV_CHECK(page.tokens >= 1 && page.tokens <= page_tokens_limit && page.sinks >= 0 && page.sinks <= page.tokens);
     LYNXKV_CHECK(is_aligned(page.rows, 4) && is_aligned(page.anchor, 4));
-    LYNXKV_CHECK(kPart == Part::draft || page.residual != nullptr || page.sinks == page.tokens);
+    LYNXKV_CHECK(kPart == Part::draft || kPart == Part::early_draft || page.residual != nullptr || page.sinks == page.tokens);
+    LYNXKV_CHECK(page.early_pairs >= 0 && page.early_pairs <= shape.channels / 2 && page.early_rows >= 0 && page.early_rows <= page.tokens - page.sinks);
   }
   const DecodeTables<kPart> tables = tables_of<kPart>(coding);
   const int chunks = chunks_limit(pages, shape.chunk_tokens);
@@ -262,16 +316,22 @@ void decode(std::span<const LynxDecodePage> pages, const LynxShape& shape, const
   });
 }
 
+bool any_early(std::span<const LynxDecodePage> pages) {
+  for (const LynxDecodePage& page : pages)
+    if (page.early_pairs > 0 || page.early_rows > 0) return true;
+  return false;
+}
+
 }  // namespace
 
 void lynx_decode_draft(std::span<const LynxDecodePage> pages, const LynxShape& shape, const LynxCoding& coding,
                        std::uint32_t* outcomes, StreamHandle stream) {
-  decode<Part::draft>(pages, shape, coding, outcomes, stream, "lynx_decode_draft");
+  (any_early(pages) ? decode<Part::early_draft> : decode<Part::draft>)(pages, shape, coding, outcomes, stream, "lynx_decode_draft");
 }
 
 void lynx_decode_full(std::span<const LynxDecodePage> pages, const LynxShape& shape, const LynxCoding& coding,
                       std::uint32_t* outcomes, StreamHandle stream) {
-  decode<Part::full>(pages, shape, coding, outcomes, stream, "lynx_decode_full");
+  (any_early(pages) ? decode<Part::early_full> : decode<Part::full>)(pages, shape, coding, outcomes, stream, "lynx_decode_full");
 }
 
 }  // namespace lynxkv::kernels::cuda

@@ -51,6 +51,14 @@ void for_batches(std::span<const Page> pages, int channels, int chunk_tokens, st
   }
 }
 
+// Bytes that a block may have on this device.
+inline std::size_t shared_memory_limit(const char* name) {
+  int device = 0, bytes = 0;
+  check(cudaGetDevice(&device), name);
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), name);
+  return static_cast<std::size_t>(bytes);
+}
+
 // At most `blocks` blocks of `threads` threads, and no more than run at once: each takes items in turn.
 template <class Kernel, class... Arguments>
 void launch_blocks_of(int threads, Kernel kernel, int blocks, std::size_t shared_bytes, StreamHandle stream,

@@ -11,9 +11,6 @@
 
 namespace lynxkv::kernels::cuda {
 
-// An outcome beside those of PageOutcome: the exact payload is not what an encoder makes of these codes.
-constexpr std::uint32_t exact_damaged = 3;
-
 struct ExactEncodePage {
   const Bf16* rows = nullptr;           // [tokens][channels]
   const std::byte* anchor = nullptr;    // what lynx_encode made of them, earlier in the same stream
@@ -32,14 +29,15 @@ struct ExactDecodePage {
   const std::byte* anchor = nullptr;    // LynxLayout::anchor_bytes()
   const std::byte* residual = nullptr;  // LynxLayout::nibble_bytes()
   const std::byte* payload = nullptr;   // payload_bytes: whatever came, nothing is believed
-  std::size_t payload_bytes = 0;
-  Bf16* rows = nullptr;  // [tokens][channels]: the KV page itself
-  int tokens = 0;        // 1 .. 256
-  int sinks = 0;         // 0 .. tokens
+  Bf16* rows = nullptr;                 // [tokens][channels]: the KV page itself
+  std::uint32_t payload_bytes = 0;
+  int tokens = 0;                                 // 1 .. 256
+  int sinks = 0;                                  // 0 .. tokens
+  std::uint16_t early_pairs = 0, early_rows = 0;  // as in LynxDecodePage; anchor and residual then are too
 };
 
 // Every row is written. Rows are undefined where the outcome is `not_finite` (a page scalar or a sink) or
-// exact_damaged; nothing outside of them is touched, whatever the payload holds.
+// payload_damaged; nothing outside of them is touched, whatever the payload holds.
 void exact_decode(std::span<const ExactDecodePage> pages, const LynxShape& shape, const LynxCoding& coding,
                   std::uint32_t* outcomes, StreamHandle stream);
 

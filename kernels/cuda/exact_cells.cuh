@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/bf16_pairs.cuh"
 #include "kernels/cuda/codec_slice.cuh"
+#include "kernels/cuda/early.cuh"
 #include "kernels/exact.hpp"
 
 namespace lynxkv::kernels::cuda {
@@ -74,7 +75,7 @@ struct ExactScalars {
   std::uint32_t* scales;  // [channels]: gmin low, gscale high; null: looked up where they lie
   std::uint32_t* codes;   // [chunks of the range][channels / 2]: mu8, sg8 of the even channel, then of the odd one
 
-  static std::size_t bytes(int channels, int chunks) {
+  __host__ __device__ static std::size_t bytes(int channels, int chunks) {
     return static_cast<std::size_t>(channels) * (4 + 2 * static_cast<std::size_t>(chunks));
   }
 
@@ -128,8 +129,8 @@ class ExactCursor {
     } else {
       const std::size_t at = static_cast<std::size_t>(chunk_) * static_cast<std::size_t>(layout_.channels) + static_cast<std::size_t>(channel_);
       const std::size_t scale_at = static_cast<std::size_t>(channel_) * 2;
-      scale = load_short(layout_.gmin_at() + scale_at) | load_short(layout_.gscale_at() + scale_at) << 16;
-      codes = load_byte(layout_.mu8_at() + at) | load_byte(layout_.sg8_at() + at) << 8;
+      scale = load_short(anchor_ + layout_.gmin_at() + scale_at) | load_short(anchor_ + layout_.gscale_at() + scale_at) << 16;
+      codes = load_byte(anchor_ + layout_.mu8_at() + at) | load_byte(anchor_ + layout_.sg8_at() + at) << 8;
     }
     const float gmin = even_value(scale), gscale = odd_value(scale);
     const float mu = tables.centre[codes & 0xffu], sg = tables.scalar[codes >> 8];
@@ -145,13 +146,39 @@ class ExactCursor {
     for (; token_ >= chunk_end_; chunk_end_ += layout_.chunk_tokens) ++chunk_;
     for (; token_ < chunk_end_ - layout_.chunk_tokens; chunk_end_ -= layout_.chunk_tokens) --chunk_;
   }
-  __device__ std::uint32_t load_short(std::size_t at) const { return __ldg(reinterpret_cast<const unsigned short*>(anchor_ + at)); }
-  __device__ std::uint32_t load_byte(std::size_t at) const { return __ldg(reinterpret_cast<const unsigned char*>(anchor_ + at)); }
 
   const std::byte* anchor_;
   LynxLayout layout_;
   ExactScalars scalars_;
   int first_chunk_, token_, channel_, chunk_, chunk_end_;
+};
+
+// Where residual bytes come from: the residual itself, or both payloads of a page with early residuals.
+struct ResidualBytes {
+  const std::byte* anchor;
+  const std::byte* residual;
+  const int* sources;  // shared, [pairs], EarlySlice::source of each; null: no early residuals
+  EarlyPlace place;
+
+  // Four bytes from byte `at` of the whole residual on, of `there` values.
+  __device__ std::uint32_t load(std::size_t at, int there) const {
+    if (sources == nullptr) return load_nibbles(residual + at, there, there >= block_channels && is_aligned(residual, 4));
+    int row = static_cast<int>(at / static_cast<std::size_t>(place.row_bytes)), pair = static_cast<int>(at) - row * place.row_bytes;
+    std::uint32_t codes = 0;
+    for (int i = 0; i < block_channels / 2 && 2 * i < there; ++i, ++pair) {
+      if (pair == place.row_bytes) pair = 0, ++row;
+      codes |= load_byte(place_of(row, pair)) << (8 * i);
+    }
+    return codes;
+  }
+
+ private:
+  __device__ const std::byte* place_of(int row, int pair) const {
+    if (row >= place.mixed_rows()) return anchor + place.row_at(row) + pair;
+    const int source = sources[pair];
+    if (source < 0) return anchor + place.pair_at(row, ~source);
+    return residual + static_cast<std::size_t>(row) * static_cast<std::size_t>(place.kept()) + source;
+  }
 };
 
 // The nibbles of 256 values, a word of eight in each lane; values past the segment's last are zeros.
@@ -162,12 +189,12 @@ struct NibbleTile {
   std::uint32_t anchor, residual;
 
   // `first`: the tile's first value in the page, a multiple of 256; `there`: values from there on.
-  __device__ void load(const std::byte* anchor_nibbles, const std::byte* residual_nibbles, std::size_t first, int there, int lane) {
+  __device__ void load(const std::byte* anchor_nibbles, const ResidualBytes& residuals, std::size_t first, int there, int lane) {
     const int mine = there - lane * block_channels;
     const std::size_t at = first / 2 + static_cast<std::size_t>(lane) * (block_channels / 2);
     const bool whole = mine >= block_channels;
     anchor = mine > 0 ? load_nibbles(anchor_nibbles + at, mine, whole) : 0;
-    residual = mine > 0 ? load_nibbles(residual_nibbles + at, mine, whole && is_aligned(residual_nibbles, 4)) : 0;
+    residual = mine > 0 ? residuals.load(at, mine) : 0;
   }
   // Of the lane's value in a step: the anchor's nibble high. The whole warp comes here.
   __device__ int of_step(int step, int lane) const {

@@ -118,7 +118,7 @@ struct SegmentDecoder {
 
 // One warp: false in a lane that finds the segment damaged.
 __device__ inline bool decode_segment(const ExactDecodePage& page, const LynxLayout& layout, const SegmentRange& range,
-                                      int segment, const SegmentMark& mark, const ExactScalars& scalars,
+                                      int segment, const SegmentMark& mark, const ExactScalars& scalars, const ResidualBytes& residuals,
                                       const ExactBlockTables& tables, std::uint32_t* ring, int lane) {
   const std::size_t first = static_cast<std::size_t>(segment) * exact_segment_values, left = exact_values(layout) - first;
   const int values = static_cast<int>(left < exact_segment_values ? left : exact_segment_values);
@@ -136,10 +136,10 @@ __device__ inline bool decode_segment(const ExactDecodePage& page, const LynxLay
   ExactCursor cursor(page.anchor, layout, scalars, range.first_chunk, first + static_cast<std::size_t>(lane));
   const unsigned lanes_below = (1u << lane) - 1;
   NibbleTile next;
-  next.load(anchor_nibbles, page.residual, first, values, lane);
+  next.load(anchor_nibbles, residuals, first, values, lane);
   for (int tile = 0; tile < values; tile += exact_tile_values) {
     const NibbleTile codes = next;
-    next.load(anchor_nibbles, page.residual, first + static_cast<std::size_t>(tile + exact_tile_values), values - tile - exact_tile_values, lane);
+    next.load(anchor_nibbles, residuals, first + static_cast<std::size_t>(tile + exact_tile_values), values - tile - exact_tile_values, lane);
     words.refill();
     for (int step = 0; step < exact_tile_steps && tile + step * lanes < values; ++step, cursor.advance()) {
       const int value = tile + step * lanes + lane, nibbles = codes.of_step(step, lane);
@@ -152,9 +152,21 @@ __device__ inline bool decode_segment(const ExactDecodePage& page, const LynxLay
   return decoder.good && decoder.state == exact_state_floor && words.all_taken() && decoder.extras_taken == decoder.extra_count;
 }
 
+// The block: where each byte of a row comes from. False where the list of early residuals is damaged.
+__device__ inline bool find_sources(const EarlyPlace& early, const std::byte* anchor, int* sources, int lane) {
+  const int warps = static_cast<int>(blockDim.x) / lanes;
+  bool good = true;
+  for (int slice = static_cast<int>(threadIdx.x) / lanes; slice * lanes < early.row_bytes; slice += warps) {
+    const EarlySlice pairs(early, anchor, slice * lanes, lane);
+    good = good && pairs.good;
+    if (pairs.good && slice * lanes + lane < early.row_bytes) sources[slice * lanes + lane] = pairs.source(early, anchor, slice * lanes + lane);
+  }
+  return good;
+}
+
 // One item: neighbouring segments of one page. Gives the thread's outcome.
 __device__ inline std::uint32_t decode_group(const Batch<ExactDecodePage>& batch, const ExactDecodePage& page, int group,
-                                             const ExactScalars& scalars, DecodeShared& shared) {
+                                             const ExactScalars& scalars, int* sources, DecodeShared& shared) {
   const int warp = static_cast<int>(threadIdx.x) / lanes, lane = static_cast<int>(threadIdx.x) % lanes;
   const int warps = static_cast<int>(blockDim.x) / lanes;
   const LynxLayout layout = layout_of(batch, page);
@@ -165,7 +177,10 @@ __device__ inline std::uint32_t decode_group(const Batch<ExactDecodePage>& batch
   if (threadIdx.x == 0) shared.outcome = 0;
   __syncthreads();
   if (!scalars.fill(page.anchor, layout, range)) atomicMax(&shared.outcome, static_cast<std::uint32_t>(PageOutcome::not_finite));
-  if (warp == 0 && !read_head(page, layout, range, lane, shared)) atomicMax(&shared.outcome, exact_damaged);
+  if (warp == 0 && !read_head(page, layout, range, lane, shared)) atomicMax(&shared.outcome, payload_damaged);
+  const EarlyPlace early(layout, page.early_pairs, page.early_rows);
+  const ResidualBytes residuals{page.anchor, page.residual, early.any() ? sources : nullptr, early};
+  if (early.any() && !find_sources(early, page.anchor, sources, lane)) atomicMax(&shared.outcome, payload_damaged);
   __syncthreads();
   if (shared.outcome != 0) return shared.outcome;
 
@@ -178,21 +193,22 @@ __device__ inline std::uint32_t decode_group(const Batch<ExactDecodePage>& batch
     good = copy_stored(page.payload, reinterpret_cast<unsigned short*>(page.rows) + layout.gmin_at() / 2, first,
                        static_cast<int>(left < exact_segment_values ? left : exact_segment_values), lane);
   } else {
-    good = decode_segment(page, layout, range, segment, shared.mark[warp], scalars, shared.tables, shared.ring(warp), lane);
+    good = decode_segment(page, layout, range, segment, shared.mark[warp], scalars, residuals, shared.tables, shared.ring(warp), lane);
   }
-  return good ? outcome : exact_damaged;
+  return good ? outcome : payload_damaged;
 }
 
 __global__ void __launch_bounds__(decode_warps_limit * lanes)
     decode_exact(const __grid_constant__ Batch<ExactDecodePage> batch, const __grid_constant__ ExactCoding coding, int groups,
-                 int staged) {
+                 int staged, int chunks) {
   DecodeShared& shared = *reinterpret_cast<DecodeShared*>(shared_memory());
   shared.tables.fill(coding);
   std::uint32_t* const behind = shared.ring(static_cast<int>(blockDim.x) / lanes);
   const ExactScalars scalars{staged != 0 ? behind : nullptr, behind + batch.channels};
+  int* const sources = reinterpret_cast<int*>(behind + ExactScalars::bytes(batch.channels, chunks) / 4);  // where early residuals need them
   for (int item = static_cast<int>(blockIdx.x); item < batch.pages * groups; item += static_cast<int>(gridDim.x)) {
     const int page = item / groups;
-    const std::uint32_t outcome = decode_group(batch, batch.page[page], item - page * groups, scalars, shared);
+    const std::uint32_t outcome = decode_group(batch, batch.page[page], item - page * groups, scalars, sources, shared);
     if (outcome != 0) atomicMax(batch.outcomes + page, outcome);
   }
 }
@@ -205,13 +221,21 @@ void exact_decode(std::span<const ExactDecodePage> pages, const LynxShape& shape
     LYNXKV_CHECK(page.tokens >= 1 && page.tokens <= page_tokens_limit && page.sinks >= 0 && page.sinks <= page.tokens);
     LYNXKV_CHECK(is_aligned(page.rows, 4) && is_aligned(page.anchor, 4) && is_aligned(page.payload, 4));
   }
+  bool early = false;
+  for (const ExactDecodePage& page : pages) {
+    LYNXKV_CHECK(page.early_pairs <= shape.channels / 2 && page.early_rows <= page.tokens - page.sinks);
+    early = early || page.early_pairs > 0 || page.early_rows > 0;
+  }
   const ExactCoding used = exact_coding_of(coding);
   for_batches(pages, shape.channels, shape.chunk_tokens, outcomes, stream, [&](const Batch<ExactDecodePage>& batch) {
     const ExactGrid cut(tokens_limit(pages), shape, shape.channels > 4096 ? decode_warps_limit : decode_warps_limit / 2);
     const std::size_t fixed = sizeof(DecodeShared) + static_cast<std::size_t>(cut.warps) * WordRing::capacity * 4;
-    const bool staged = fixed + cut.scalar_bytes <= shared_memory_limit("exact_decode");
-    launch_blocks_of(cut.warps * lanes, decode_exact, batch.pages * cut.groups, fixed + (staged ? cut.scalar_bytes : 0), stream,
-                     "exact_decode", batch, used, cut.groups, static_cast<int>(staged));
+    const std::size_t limit = shared_memory_limit("exact_decode"), sources = early ? static_cast<std::size_t>(shape.channels) * 2 : 0;
+    const bool staged = fixed + cut.scalar_bytes + sources <= limit;
+    if (early && !staged)
+      throw Error(ErrorCode::usage, "early residuals on CUDA", "found " + std::to_string(shape.channels) + " channels; their list does not fit into a block's shared memory");
+    launch_blocks_of(cut.warps * lanes, decode_exact, batch.pages * cut.groups, fixed + (staged ? cut.scalar_bytes + sources : 0), stream,
+                     "exact_decode", batch, used, cut.groups, static_cast<int>(staged), cut.chunks);
   });
 }
 

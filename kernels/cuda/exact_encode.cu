@@ -98,7 +98,7 @@ __device__ inline std::uint32_t encode_segment(const EncodePlace& place, int seg
   std::uint32_t state = exact_state_floor;
   const auto load = [&](NibbleTile& tile, int index) {
     const int from = index * exact_tile_values;
-    tile.load(anchor_nibbles, place.page.residual, first + static_cast<std::size_t>(from), values - from, lane);
+    tile.load(anchor_nibbles, {place.page.anchor, place.page.residual, nullptr, EarlyPlace(place.layout, 0, 0)}, first + static_cast<std::size_t>(from), values - from, lane);
   };
   NibbleTile next;
   load(next, tiles - 1);

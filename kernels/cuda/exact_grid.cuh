@@ -1,7 +1,6 @@
 // How the exact stream's kernels cut pages into blocks.
 #pragma once
 
-#include "kernels/cuda/cuda_error.cuh"
 #include "kernels/cuda/exact_cells.cuh"
 #include "kernels/cuda/exact.hpp"
 
@@ -12,6 +11,7 @@ namespace lynxkv::kernels::cuda {
 struct ExactGrid {
   int warps;   // of a block
   int groups;  // blocks of a page
+  int chunks;  // that a block's segments touch at most
   std::size_t scalar_bytes;
 
   // tokens: of the longest page
@@ -20,8 +20,8 @@ struct ExactGrid {
     const int segments = exact_segments(static_cast<std::size_t>(tokens) * channels);
     warps = segments < warps_most ? segments : warps_most;
     groups = (segments + warps - 1) / warps;
-    const int chunks = (tokens + shape.chunk_tokens - 1) / shape.chunk_tokens;
-    scalar_bytes = ExactScalars::bytes(shape.channels, chunks_of_segments(warps, shape.channels, shape.chunk_tokens, chunks));
+    chunks = chunks_of_segments(warps, shape.channels, shape.chunk_tokens, (tokens + shape.chunk_tokens - 1) / shape.chunk_tokens);
+    scalar_bytes = ExactScalars::bytes(shape.channels, chunks);
   }
 };
 
@@ -31,14 +31,6 @@ inline ExactCoding exact_coding_of(const LynxCoding& coding) {
   memcpy(used.threshold, coding.tables.threshold, sizeof used.threshold);
   memcpy(used.scalar, coding.tables.scalar, sizeof used.scalar);
   return used;
-}
-
-// What a block may have on this device.
-inline std::size_t shared_memory_limit(const char* name) {
-  int device = 0, bytes = 0;
-  check(cudaGetDevice(&device), name);
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), name);
-  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace lynxkv::kernels::cuda

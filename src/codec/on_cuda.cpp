@@ -52,7 +52,6 @@ class OnCuda : public Codec {
   std::unique_ptr<Codec> cpu_;
 };
 
-// Early residuals are moved on the host: bytes that the kernels made or will read.
 class LynxOnCuda final : public OnCuda {
  public:
   LynxOnCuda(std::unique_ptr<Codec> cpu, const CodecOptions& options) : OnCuda(std::move(cpu)), format_(options) {}
@@ -61,16 +60,15 @@ class LynxOnCuda final : public OnCuda {
   kernels::PageOutcome encode_page(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
     const kernels::LynxLayout placed = format_.layout(shape);
     const kernels::LynxCoding& coding = format_.coding(shape);
-    const bool early = format_.early(shape).any(), wanted = streams().size() > 1;
-    std::vector<std::byte> draft_only;
-    std::vector<std::byte>& residual = wanted ? out.payload[1] : draft_only;
-    out.payload[0].resize(format_.anchor_bytes(shape));
-    residual.resize(wanted || early ? placed.nibble_bytes() : 0);
-    const kernels::PageOutcome outcome =
-        cuda::lynx_encode_page(rows, placed, coding, out.payload[0].data(), wanted || early ? residual.data() : nullptr);
+    const cuda::EarlyShape early = early_of(shape);
+    const bool moves = early.pairs > 0 || early.rows > 0, wanted = streams().size() > 1;
+    std::vector<std::byte> whole(wanted || moves ? placed.nibble_bytes() : 0), left(early.residual_bytes);
+    out.payload[0].resize(early.anchor_bytes);
+    const kernels::PageOutcome outcome = cuda::lynx_encode_page(rows, placed, coding, out.payload[0].data(), wanted || moves ? whole.data() : nullptr);
     if (outcome != kernels::PageOutcome::coded) return outcome;
-    if (streams().size() > 2) cuda::exact_encode_page(rows, out.payload[0].data(), residual.data(), placed, coding, out.payload[2]);
-    if (early) format_.move_early(shape, out.payload[0], residual);
+    if (streams().size() > 2) cuda::exact_encode_page(rows, out.payload[0].data(), whole.data(), placed, coding, out.payload[2]);
+    if (moves) cuda::move_early_page(placed, coding, early, out.payload[0].data(), whole.data(), left.data());
+    if (wanted) out.payload[1] = moves ? std::move(left) : std::move(whole);
     return outcome;
   }
 
@@ -78,13 +76,18 @@ class LynxOnCuda final : public OnCuda {
     const bool full = last != StreamId::anchor;
     const kernels::LynxLayout placed = format_.layout(shape);
     if (auto sound = format_.check(shape, in.payload[0], in.payload[1], full); !sound) return sound;
-    std::vector<std::byte> whole;
-    const auto residual = format_.whole_residual(shape, in.payload[0], in.payload[1], full, whole);
-    if (!residual) return residual.error();
+    const cuda::EarlyShape early = early_of(shape);
     const std::byte* const anchor = in.payload[0].data();
-    if (last == StreamId::exact) return cuda::exact_decode_page(anchor, residual.value(), in.payload[2], placed, format_.coding(shape), rows);
-    if (!cuda::lynx_decode_page(anchor, residual.value(), placed, format_.coding(shape), rows)) return bad_scalars();
+    const std::byte* const residual = full ? in.payload[1].data() : nullptr;
+    if (last == StreamId::exact) return cuda::exact_decode_page(anchor, residual, in.payload[2], placed, format_.coding(shape), rows, early);
+    if (!cuda::lynx_decode_page(anchor, residual, placed, format_.coding(shape), rows, early))  // its scalars are finite
+      return Error(ErrorCode::bad_data, "anchor payload", "its early residuals are not those that these settings ask for: the payload is damaged");
     return {};
+  }
+
+  cuda::EarlyShape early_of(const TensorShape& shape) const {
+    const EarlyPlan plan = format_.early(shape);
+    return {plan.pairs, plan.rows, format_.anchor_bytes(shape), format_.residual_bytes(shape)};
   }
 
   LynxFormat format_;

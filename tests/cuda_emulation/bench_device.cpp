@@ -59,7 +59,7 @@ class Bench {
     stream_.synchronise();
     std::vector<ExactDecodePage> exact_decoding;
     for (const ExactEncodePage& page : exact_encoding_)
-      exact_decoding.push_back({page.anchor, page.residual, page.payload, exact, const_cast<Bf16*>(page.rows), page.tokens, 0});
+      exact_decoding.push_back({page.anchor, page.residual, page.payload, const_cast<Bf16*>(page.rows), exact, page.tokens, 0});
     report("exact encode", raw + anchor + residual + exact, copy, [&] { exact_encode(exact_encoding_, shape, coding, sizes, outcomes, stream_.get()); });
     report("exact decode", raw + anchor + residual + exact, copy, [&] { exact_decode(exact_decoding, shape, coding, outcomes, stream_.get()); });
     report("draft decode", anchor + raw, copy, [&] { lynx_decode_draft(decoding_, shape, coding, outcomes, stream_.get()); });

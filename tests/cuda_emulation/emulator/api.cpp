@@ -172,10 +172,11 @@ cudaError_t cudaDeviceSynchronize() {
   return state().sticky;
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
   const std::lock_guard guard(lock());
   if (state().sticky != cudaSuccess) return state().sticky;
   *stream = state().streams.create();
+  (*stream)->priority = priority;
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) { return cudaStreamCreateWithPriority(stream, flags, 0); }

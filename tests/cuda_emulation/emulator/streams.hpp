@@ -37,6 +37,7 @@ struct Work {
 struct CUstream_st {
   std::deque<cuda_emulation::Work> work;
   bool destroyed = false;  // by the host; what is queued still runs
+  int priority = 0;        // as asked for; nothing here heeds it
   std::uint64_t enqueued = 0;   // pieces of work so far
   std::uint64_t host_seen = 0;  // of them the host knows to be over
   cuda_emulation::After after;  // by events that it waited for

@@ -60,7 +60,7 @@ struct OnDevice {
     payload.put(exact.data(), stream);
   }
   ExactDecodePage to_decode() const {
-    return {page.anchor.data(), page.residual.data(), payload.data(), payload.bytes(), reinterpret_cast<Bf16*>(page.rows.data()), page.layout.tokens, page.layout.sinks};
+    return {page.anchor.data(), page.residual.data(), payload.data(), reinterpret_cast<Bf16*>(page.rows.data()), static_cast<std::uint32_t>(payload.bytes()), page.layout.tokens, page.layout.sinks};
   }
 };
 
@@ -200,7 +200,7 @@ void expect_verdicts(const OnCpu& given, const LynxCoding& coding, const std::ve
   for (const std::vector<std::byte>& payload : payloads) {
     pages.emplace_back(given, payload, stream);
     decoding.push_back(pages.back().to_decode());
-    expected.push_back(given.is_damaged(coding, payload) ? exact_damaged : 0);
+    expected.push_back(given.is_damaged(coding, payload) ? payload_damaged : 0);
   }
   const rig::Guarded outcomes(4 * pages.size());
   exact_decode(decoding, pages[0].page.shape(), coding, reinterpret_cast<std::uint32_t*>(outcomes.data()), stream.get());

@@ -54,8 +54,10 @@ TEST_F(NcclFailure, OfOneCommunicatorEndsAllOfThemOnBothRanks) {
     expect_words(error->what(), "NCCL, lynxkv ");
     const std::vector<std::byte> bytes(10);
     EXPECT_THROW(transport.post(Channel::anchor, 1 - transport.rank(), bytes), Error) << "and stays so";
+    for (++met; met < 4;) std::this_thread::yield();
+    for (const auto& info : nccl_double::communicators()) EXPECT_EQ(info.state, "aborted") << info.name;
+    for (++met; met < 6;) std::this_thread::yield();
   });
-  for (const auto& info : nccl_double::communicators()) EXPECT_EQ(info.state, "aborted") << info.name;
 }
 
 TEST_F(NcclFailure, ComesOutOfTheCourier) {

@@ -35,6 +35,7 @@ struct CommunicatorInfo {
   std::string state;  // joining, alive, finalising, finalised, destroyed, aborted
   std::uint64_t sends = 0, receives = 0;
   std::size_t registered = 0;
+  int stream_priority = 0;  // of its latest operation
 };
 std::vector<CommunicatorInfo> communicators();
 

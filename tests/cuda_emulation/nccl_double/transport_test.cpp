@@ -39,7 +39,9 @@ TEST_F(Nccl, HasACommunicatorForEachRouteAndClass) {
     EXPECT_EQ(info.ranks, 2);
     EXPECT_FALSE(info.blocking);
     EXPECT_EQ(info.max_ctas, 4);
-    EXPECT_EQ(info.traffic_class, info.name.find("anchor") != std::string::npos ? 104 : 32);
+    const bool anchor = info.name.find("anchor") != std::string::npos;
+    EXPECT_EQ(info.traffic_class, anchor ? 104 : 32);
+    EXPECT_EQ(info.stream_priority, anchor ? -5 : 0) << "the highest and the lowest of the GPU";
     EXPECT_EQ(info.state, "destroyed");
   }
   EXPECT_EQ(names, (std::set<std::string>{"lynxkv anchor 0 to 1", "lynxkv residual 0 to 1", "lynxkv anchor 0 to 2", "lynxkv residual 0 to 2"}));

@@ -90,7 +90,7 @@ std::vector<CommunicatorInfo> communicators() {
   std::vector<CommunicatorInfo> infos;
   for (const auto& comm : state().communicators) {
     CommunicatorInfo info{comm->name, comm->rank, comm->ranks, comm->config.trafficClass, comm->config.maxCTAs,
-                          comm->config.blocking != 0, name_of(comm->stage), 0, 0, comm->registered.size()};
+                          comm->config.blocking != 0, name_of(comm->stage), 0, 0, comm->registered.size(), comm->stream_priority};
     for (int peer = 0; peer < most_ranks; ++peer) {
       info.sends += comm->sends[peer];
       info.receives += comm->receives[peer];

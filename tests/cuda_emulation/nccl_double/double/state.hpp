@@ -54,6 +54,7 @@ struct ncclComm {
   std::map<void*, std::pair<std::byte*, std::size_t>> registered;  // by handle
   std::atomic<std::thread::id> inside{};
   unsigned looks = 0;
+  int stream_priority = 0;
   bool order_reported = false;
 };
 

@@ -154,6 +154,7 @@ void into_stream(ncclComm& comm, const std::shared_ptr<Launch>& launch) {
       const std::string what = named(comm) + ": " + text_of(operation);
       cuda_emulation::note_access(all, stream, operation.buffer, operation.bytes, !operation.sends, true, what.c_str());
     }
+    comm.stream_priority = stream.priority;
     comm.running.push_back(launch);
     const auto through = [&all, &comm, launch] {
       bool done = true;
