@@ -17,7 +17,6 @@
 #include "comm/launcher.hpp"
 #include "comm/loop.hpp"
 #include "comm/mpi.hpp"
-#include "comm/nccl.hpp"
 
 namespace lynxkv::comm {
 namespace {
@@ -160,7 +159,7 @@ void World::barrier() const {
   wait_for_all(request, "MPI_Ibarrier");
 }
 
-std::unique_ptr<Transport> World::make_transport(std::string_view name, const std::vector<Route>& routes) {
+std::unique_ptr<Transport> World::make_transport(std::string_view name, const NcclOptions& nccl) {
   if (name == "loop") {
     if (size() > 1)
       throw Error(ErrorCode::usage, "link.transport",
@@ -172,9 +171,7 @@ std::unique_ptr<Transport> World::make_transport(std::string_view name, const st
       throw Error(ErrorCode::usage, "link.transport",
                   "'" + std::string(name) + "' needs a launcher (mpirun -n 2 lynxkv ...); this process stands alone: use 'loop'");
     if (name == "mpi") return make_mpi();
-    NcclOptions options;
-    options.routes = routes;
-    return make_nccl(make_mpi(), options);
+    return make_nccl(make_mpi(), nccl);
   }
   throw Error(ErrorCode::usage, "link.transport", "'" + std::string(name) + "' is none of: mpi, nccl, loop");
 }

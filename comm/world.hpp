@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/nccl_placement.hpp"
+#include "comm/nccl.hpp"
 #include "comm/transport.hpp"
 
 namespace lynxkv::comm {
@@ -33,9 +33,9 @@ class World {
   void barrier() const;
 
   // The transport that moves data between these ranks: "mpi" or "nccl" (where uses_mpi()), or "loop" (a world of one
-  // only). `routes`: which ranks send data to which, where that is known; NCCL then makes communicators for those alone.
+  // only). `nccl` is for that one alone: which ranks send data to which, where that is known, and more.
   // Collective. Throws Error{usage} for a name that does not fit, and for "nccl" where a rank has no GPU of its own.
-  std::unique_ptr<Transport> make_transport(std::string_view name, const std::vector<Route>& routes = {});
+  std::unique_ptr<Transport> make_transport(std::string_view name, const NcclOptions& nccl = {});
 
   // Ends the whole job at once, peers included.
   [[noreturn]] void abort(int exit_code) const;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
@@ -15,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/buffer_pool.hpp"
 #include "comm/nccl.hpp"
 #include "comm/nccl/setup.hpp"
 
@@ -102,7 +104,7 @@ class Nccl final : public Transport {
       const auto& lanes = lanes_.receive[class_of(channel)];
       for (std::size_t i = 0; i < lanes.size(); ++i) {
         const std::size_t peer = (next_peer_ + i) % lanes.size();
-        if (!lanes[peer] || !lanes[peer]->take([](std::size_t bytes) { return std::vector<std::byte>(bytes); }, out.bytes)) continue;
+        if (!lanes[peer] || !lanes[peer]->take([&](std::size_t bytes) { return buffer(bytes); }, out.bytes)) continue;
         out.channel = channel;
         out.peer = static_cast<int>(peer);
         next_peer_ = peer + 1;
@@ -111,6 +113,11 @@ class Nccl final : public Transport {
       if (!arrived_[static_cast<int>(channel)].empty()) return take_carried(static_cast<int>(channel), out);
     }
     return false;
+  }
+
+  void use_buffers(BufferPool* pool) override {
+    buffers_ = pool;
+    carrier_->use_buffers(pool);
   }
 
   // Whoever sees the stall may be another thread than the one that is inside NCCL: the process's end frees the GPU.
@@ -231,6 +238,10 @@ class Nccl final : public Transport {
     return true;
   }
 
+  std::vector<std::byte> buffer(std::size_t bytes) {
+    return buffers_ != nullptr ? buffers_->take(bytes) : std::vector<std::byte>(bytes);
+  }
+
   template <class Done>
   bool within(std::int64_t until_ns, Done done) {
     while (!done()) {
@@ -270,7 +281,7 @@ class Nccl final : public Transport {
   NcclOptions options_;
   Outbox outbox_;
   int device_ = -1;
-  std::thread::id thread_;      // for which the device is the current one
+  std::atomic<std::thread::id> thread_{};  // for which the device is the current one
   std::vector<Stream> copies_;  // to the GPU, by class; nothing in them waits for a peer
   Lanes lanes_;
   std::deque<Message> arrived_[channel_count];      // by the carrier
@@ -280,6 +291,7 @@ class Nccl final : public Transport {
   std::size_t next_peer_ = 0;
   std::int64_t stepped_ns_ = 0, looked_ns_ = 0;
   std::optional<Error> failed_;
+  BufferPool* buffers_ = nullptr;
 };
 
 }  // namespace

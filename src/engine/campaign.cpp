@@ -136,7 +136,8 @@ RunOutcome run_campaign(comm::World& world, Preparation& preparation, bool dump_
     page::PagePool pool(forward->geometry(config.transfer.page_tokens, config.transfer.chunk_tokens), forward->kv_element(),
                         preparation.capacity_blocks[static_cast<std::size_t>(world.rank())]);
     comm::Courier courier(
-        world.make_transport(world.uses_mpi() ? config.link.transport : "loop", preparation.roles.data_routes()),
+        world.make_transport(world.uses_mpi() ? config.link.transport : "loop",
+                             nccl_options(config.link, preparation.roles.data_routes())),
         link_options(config.link));
     courier.sync_clocks();
     Job job{config,        preparation.roles, preparation.samples, preparation.model,

@@ -134,6 +134,9 @@ void check(const Config& config) {
 
 }  // namespace
 
+  if (!config.link.traffic_classes.empty() && config.link.traffic_classes.size() != 2)
+    refuse("link.traffic_classes", "must be [anchor, residual], or [] for none");
+  for (const int traffic_class : config.link.traffic_classes) between("link.traffic_classes", traffic_class, 0, 255);
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
   Config config;
   if (!path.empty()) {

@@ -37,6 +37,8 @@ struct LinkSection {
 };
 struct SpeculationSection {
   int cap = 64;
+  // NCCL's for the network, [anchor, residual]: on InfiniBand and RoCE the 8 bits of the traffic class. []: none is set.
+  std::vector<int> traffic_classes = {104, 32};
   double temperature = 0;
   std::string exactness = "strict";
 };

@@ -104,6 +104,7 @@ std::vector<ConfigKey> make_keys() {
       key("engine.threads", placement, &C::engine, &EngineSection::threads),
       // What "auto" came to is hashed by the run, not this spelling.
       key("engine.isa", placement, &C::engine, &EngineSection::isa),
+      key("link.traffic_classes", placement, &C::link, &LinkSection::traffic_classes),
       key("engine.kv_memory_gib", placement, &C::engine, &EngineSection::kv_memory_gib),
       key("suite.name", result, &C::suite, &SuiteSection::name),
       key("suite.tasks", result, &C::suite, &SuiteSection::tasks),

@@ -21,7 +21,7 @@ using Grade = Finding::Grade;
 
 // A message on every channel to every rank; true where one from each came back in time.
 std::string unreachable_peers(comm::World& world, const Config& config) {
-  comm::Courier courier(world.make_transport(world.uses_mpi() ? config.link.transport : "loop", comm::all_routes(world.size())), {});
+  comm::Courier courier(world.make_transport(world.uses_mpi() ? config.link.transport : "loop", nccl_options(config.link, {})), {});
   std::set<std::pair<int, int>> missing;
   constexpr comm::Channel channels[] = {comm::Channel::control, comm::Channel::anchor, comm::Channel::residual};
   for (int peer = 0; peer < world.size(); ++peer)

@@ -183,6 +183,14 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request) {
   return made;
 }
 
+comm::NcclOptions nccl_options(const LinkSection& link, std::vector<comm::Route> routes) {
+  comm::NcclOptions options;
+  options.routes = std::move(routes);
+  options.anchor_traffic_class = link.traffic_classes.empty() ? -1 : link.traffic_classes.at(0);
+  options.residual_traffic_class = link.traffic_classes.empty() ? -1 : link.traffic_classes.at(1);
+  return options;
+}
+
 std::vector<suite::Sample> make_samples(const Config& config, const model::ModelFile& model) {
   return suite::make_samples(suite_options(config), [&](const std::string& text) {
     return static_cast<int>(model.tokenizer->encode(text, model::SpecialText::is_plain).size());

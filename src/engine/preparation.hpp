@@ -55,6 +55,9 @@ Preparation prepare_roles(const comm::World& world, const RunRequest& request);
 // Model file, tokenizer, samples; hashes compared. Collective.
 void prepare_model(const comm::World& world, Preparation& preparation);
 
+// For link.transport: nccl. `routes`: who sends data to whom; empty: every rank to every other.
+comm::NcclOptions nccl_options(const LinkSection& link, std::vector<comm::Route> routes);
+
 // Counts tokens for the suites' generators.
 std::vector<suite::Sample> make_samples(const Config& config, const model::ModelFile& model);
 

@@ -65,6 +65,14 @@ TEST(Config, NamesTheNearestValueForAnUnknownOne) {
 
 TEST(Config, RefusesWrongTypes) {
   EXPECT_TRUE(has(message_of("transfer: {sinks: many}"), "takes a whole number, not 'many'"));
+TEST(Config, TakesATrafficClassForAnchorsAndOneForResidualsOrNone) {
+  EXPECT_EQ(load_config("", {"link.transport=nccl"}).link.traffic_classes, (std::vector<int>{104, 32}));
+  EXPECT_EQ(load_config("", {"link.traffic_classes=[8, 0]"}).link.traffic_classes, (std::vector<int>{8, 0}));
+  EXPECT_TRUE(load_config("", {"link.traffic_classes=[]"}).link.traffic_classes.empty());
+  EXPECT_TRUE(has(message_of("link: {traffic_classes: [1]}"), "[anchor, residual]"));
+  EXPECT_TRUE(has(message_of("link: {traffic_classes: [1, 256]}"), "link.traffic_classes"));
+}
+
   EXPECT_TRUE(has(message_of("transfer: {sinks: 1.5}"), "takes a whole number"));
   EXPECT_TRUE(has(message_of("link: {strict: 7}"), "true or false"));
   EXPECT_TRUE(has(message_of("link: {gbps: [1]}"), "takes a number"));
