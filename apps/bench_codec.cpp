@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "apps/bench.hpp"
+#include "apps/bench_quality.hpp"
 #include "base/clock.hpp"
 #include "base/nearest.hpp"
 #include "codec/codec.hpp"
+#include "codec/options.hpp"
 #include "kernels/codec.hpp"
 #include "kernels/runtime.hpp"
 
@@ -29,6 +31,9 @@ struct Options {
   int streaming_mib = 128;
   std::string kernels, plain, kv, json, csv;
   codec::CodecOptions lynx;
+  std::string preset = "default";
+  std::vector<std::string> set;
+  QualityOptions quality;  // with a model: what codecs do to it, in place of speeds alone
 };
 
 struct Speed {
@@ -155,6 +160,7 @@ void bench_one(const Options& options, const std::string& name, const Pages& pag
 void bench_place(const Options& options, std::size_t count, const char* place, std::vector<Row>& rows) {
   const std::vector<Bf16> page = page_of(options);
   Pages pages{{options.tokens, options.channels, options.head_dim, 32, 0}, page.size(), count, {}};
+  pages.shape.tokens_behind = 1 << 20;  // a first page with many behind it
   for (std::size_t i = 0; i < count; ++i) pages.rows.insert(pages.rows.end(), page.begin(), page.end());
   {
     std::vector<Bf16> copy(pages.rows.size());
@@ -234,6 +240,17 @@ void write_files(const Options& options, const std::vector<Row>& rows) {
 }
 
 int run(Options options) {
+  options.lynx = codec::preset_options(options.preset);
+  for (const std::string& item : options.set) options.lynx = codec::parse_options(item, options.lynx);
+  if (!options.quality.model.empty() || !options.quality.texts.empty()) {
+    if (options.quality.model.empty() || options.quality.texts.empty())
+      throw Error(ErrorCode::usage, "bench codec", "quality needs both --model and --text");
+    options.quality.lynx = options.lynx;
+    options.quality.variants = options.codecs;
+    options.quality.json = options.json;
+    options.quality.csv = options.csv;
+    return run_quality(options.quality);
+  }
   kernels::start_runtime(options.threads, kernels::best_isa());
   const std::vector<std::string> targets = kernels::codec_targets();
   if (!options.kernels.empty() && std::find(targets.begin(), targets.end(), options.kernels) == targets.end())
@@ -257,7 +274,7 @@ int run(Options options) {
 }  // namespace
 
 BenchPart add_bench_codec(CLI::App& bench) {
-  CLI::App* app = bench.add_subcommand("codec", "Encode and decode page tensors: GB/s beside memcpy");
+  CLI::App* app = bench.add_subcommand("codec", "Encode and decode page tensors: GB/s beside memcpy; with a model, what is lost");
   auto options = std::make_shared<Options>();
   app->add_option("--codec", options->codecs, "Transfer modes to measure (default: all)");
   app->add_option("--tokens", options->tokens, "Rows of a page tensor")->check(CLI::Range(1, 256))->capture_default_str();
@@ -269,9 +286,22 @@ BenchPart add_bench_codec(CLI::App& bench) {
   app->add_option("--repeats", options->repeats, "Timings of each pass")->check(CLI::Range(1, 10000))->capture_default_str();
   app->add_option("--streaming-mib", options->streaming_mib, "Size of the streaming set; 0 leaves it out")
       ->check(CLI::Range(0, 1 << 16))->capture_default_str();
-  app->add_option("--alpha", options->lynx.alpha, "Companding (lynx)")->capture_default_str();
-  app->add_option("--levels", options->lynx.levels, "112 or 120 (lynx)")->capture_default_str();
-  app->add_option("--sinks", options->lynx.sinks, "First tokens that travel raw (lynx)")->capture_default_str();
+  app->add_option("--preset", options->preset, "Options of lynx to start from: default, plain, paper")->capture_default_str();
+  app->add_option("--set", options->set, "Options of lynx, as alpha=0.1,fit=extremes (codec --help lists them)");
+  for (const char* name : {"alpha", "levels", "sinks"})
+    app->add_option_function<std::string>(
+        std::string("--") + name, [options, name](const std::string& value) { options->set.push_back(name + ("=" + value)); },
+        "As --set " + std::string(name) + "=VALUE");
+  QualityOptions& quality = options->quality;
+  app->add_option("--model", quality.model, "Measure quality on this model's KV, too; --codec then also takes\n"
+                                            "NAME:CODEC,option=value,... and all are compared with the first");
+  app->add_option("--text", quality.texts, "With --model: text files, or folders of them");
+  app->add_option("--prompt-tokens", quality.prompt_tokens, "Of each text")->check(CLI::PositiveNumber)->capture_default_str();
+  app->add_option("--continue", quality.continuation, "Greedy tokens behind each prompt")->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--model-threads", quality.threads, "0: every CPU that this process may use")->check(CLI::NonNegativeNumber);
+  app->add_flag("--float32", quality.float32, "Compute in float32, on a float32 KV");
+  app->add_option("--markdown", quality.markdown, "Also write quality as a Markdown table here");
   app->add_option("--json", options->json, "Also write the result here");
   app->add_option("--csv", options->csv, "Also write the table here");
   return {app, [options] { return run(*options); }};

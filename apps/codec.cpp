@@ -16,6 +16,7 @@
 #include "base/nearest.hpp"
 #include "codec/codec.hpp"
 #include "codec/on_cuda.hpp"
+#include "codec/options.hpp"
 #include "codec/shape.hpp"
 #include "kernels/runtime.hpp"
 
@@ -25,8 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Request {
-  std::string codec = "lynx", centre = "mid", sigma = "log", backend = "cpu", level = "full";
-  int tokens = 0, channels = 0, head_dim = 0;
+  std::string codec = "lynx", backend = "cpu", level = "full", preset = "plain", kind = "k";
+  std::vector<std::string> set;  // NAME=VALUE, in the order given
+  int tokens = 0, channels = 0, head_dim = 0, position = 0, tokens_behind = 0;
   codec::CodecOptions options;
   bool exact = false, raw = false;
   std::string input, output;
@@ -52,8 +54,8 @@ std::unique_ptr<codec::Codec> codec_of(Request& request) {
   if (request.codec == "lynx" && (request.exact || request.level == "exact")) request.codec = "lynx-exact";
   if (request.exact && request.codec != "lynx-exact")
     throw Error(ErrorCode::usage, "--exact", "codec " + request.codec + " has no exact stream; use --codec lynx");
-  request.options.centre = codec::Centre(choice<2>("--centre", request.centre, {"mid", "mean"}));
-  request.options.sigma = codec::Sigma(choice<2>("--sigma", request.sigma, {"log", "linear"}));
+  request.options = codec::preset_options(request.preset);
+  for (const std::string& item : request.set) request.options = codec::parse_options(item, request.options);
   kernels::ensure_runtime();
   if (!on_cuda) return codec::make_codec(request.codec, request.options);
   auto codec = codec::make_codec_on_cuda(request.codec, request.options);
@@ -67,6 +69,9 @@ codec::TensorShape shape_of(const Request& request) {
   shape.tokens = request.tokens;
   shape.channels = request.channels;
   shape.head_dim = request.head_dim > 0 ? request.head_dim : request.channels;
+  shape.first_position = request.position;
+  shape.tokens_behind = request.tokens_behind;
+  shape.kind = choice<2>("--kind", request.kind, {"k", "v"}) == 0 ? page::Kind::key : page::Kind::value;
   const auto refuse = [](const char* option, const std::string& text) { throw Error(ErrorCode::usage, option, text); };
   if (shape.tokens < 1 || shape.tokens > 256)
     refuse("--tokens", "expected 1 to 256, the tokens of one page; found " + std::to_string(shape.tokens));
@@ -182,11 +187,25 @@ void add_shared(CLI::App& app, Request& request) {
   app.add_option("--tokens", request.tokens, "Rows of the page tensor, 1 to 256")->required();
   app.add_option("--channels", request.channels, "Values a row: KV heads x head dimension")->required();
   app.add_option("--head-dim", request.head_dim, "Values a head (int8, int4; default: one head)");
-  app.add_option("--sinks", request.options.sinks, "First tokens that travel raw (lynx)")->capture_default_str();
-  app.add_option("--alpha", request.options.alpha, "Companding, 0.001 to 1000 (lynx)")->capture_default_str();
-  app.add_option("--centre", request.centre, "mid or mean (lynx)")->capture_default_str();
-  app.add_option("--sigma", request.sigma, "log or linear (lynx)")->capture_default_str();
-  app.add_option("--levels", request.options.levels, "112 or 120 (lynx)")->capture_default_str();
+  app.add_option("--preset", request.preset, "Options of lynx to start from: plain, default (of runs), paper")
+      ->capture_default_str();
+  const auto flag = [&](const char* name, const char* help) {
+    app.add_option_function<std::string>(
+        std::string("--") + name, [&request, name](const std::string& value) { request.set.push_back(name + ("=" + value)); },
+        help);
+  };
+  flag("sinks", "First tokens that travel raw (lynx; plain: 4)");
+  flag("alpha", "Companding, 0.001 to 1000 (lynx; plain: 0.05)");
+  flag("centre", "mid or mean (lynx; plain: mid)");
+  flag("sigma", "log or linear (lynx; plain: log)");
+  flag("levels", "112 or 120 (lynx; plain: 112)");
+  flag("fit", "extremes or least_error: how a chunk's scalars are chosen (lynx; plain: extremes)");
+  app.add_option("--set", request.set, "More options of lynx, as early_channels_k=16,early_tokens_k=12");
+  app.add_option("--kind", request.kind, "k or v: some options differ between them")->capture_default_str();
+  app.add_option("--position", request.position, "Of the first row in its sequence; sinks are at 0")
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--tokens-behind", request.tokens_behind, "Of the sequence after this page: early_tokens_* counts from its end")
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--backend", request.backend, "cpu or cuda; cuda takes the GPU or, without one, its emulation on the CPU")
       ->capture_default_str();
 }

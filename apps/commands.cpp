@@ -12,6 +12,7 @@ extern const Command merge_command;
 extern const Command score_command;
 extern const Command codec_command;
 extern const Command capture_command;
+extern const Command calibrate_command;
 extern const Command bench_command;
 extern const Command logits_command;
 extern const Command tokenize_command;
@@ -28,6 +29,7 @@ std::span<const Command> all_commands() {
       score_command,
       codec_command,
       capture_command,
+      calibrate_command,
       bench_command,
       logits_command,
       tokenize_command,

@@ -54,6 +54,24 @@ HWY_INLINE bool safe_scale(const HalfState& half) {
   return HWY_NATIVE_FMA && hn::AllTrue(Floats(), hn::Or(zero, hn::And(low, high)));
 }
 
+// table[k] of the log scalars, k = 0 .. 255. They are the first sixteen, scaled by powers of two (exactly: the table is
+// rounded from exp2), so where a register holds sixteen no memory is read.
+HWY_INLINE Float log_value(Word k, const float* table) {
+#if HWY_MAX_BYTES >= 64
+  const Float first = hn::LoadU(Floats(), table);
+  const Word low = hn::And(k, hn::Set(Words(), 15));
+  const Float value = hn::TableLookupLanes(first, hn::IndicesFromVec(Floats(), hn::BitCast(Signed(), low)));
+  const Word halvings = hn::ShiftLeft<23>(hn::ShiftRight<4>(k));
+  const Word bits = hn::Sub(hn::BitCast(Words(), value), halvings);
+  return hn::BitCast(Floats(), hn::IfThenZeroElse(hn::Eq(k, hn::Set(Words(), 255)), bits));
+#else
+  return look_up(table, k);
+#endif
+}
+HWY_INLINE Float scalar_value(Word k, const LynxCoding& coding) {
+  return coding.sigma == LynxSigma::log ? log_value(k, coding.tables.scalar) : look_up(coding.tables.scalar, k);
+}
+
 // The largest k in 0 .. 254 with table[k] >= s, 255 where s is 0. A guess from log2, then the table.
 HWY_INLINE Word log_scalar(Float s, const float* table) {
   const Word bits = hn::BitCast(Words(), s);
@@ -69,7 +87,7 @@ HWY_INLINE Word log_scalar(Float s, const float* table) {
   Float steps = hn::Mul(hn::Sub(hn::Sub(hn::Set(Floats(), 127.0f), exponent), log2), hn::Set(Floats(), 16.0f));
   steps = hn::Min(hn::Max(steps, hn::Set(Floats(), 0.0f)), hn::Set(Floats(), 253.0f));
   const Word guess = floor_of(steps);
-  const Float here = look_up(table, guess), next = look_up(table, hn::Add(guess, hn::Set(Words(), 1)));
+  const Float here = log_value(guess, table), next = log_value(hn::Add(guess, hn::Set(Words(), 1)), table);
   const auto word_if = [](auto mask) { return hn::BitCast(Words(), hn::VecFromMask(Floats(), mask)); };  // -1 where set
   Word k = hn::Sub(guess, word_if(hn::Ge(next, s)));
   k = hn::Add(k, word_if(hn::Lt(here, s)));
@@ -98,7 +116,7 @@ HWY_INLINE ScalarCodes chunk_scalars(HalfState& half, Float least, Float largest
   half.minus_mu = hn::Sub(hn::Zero(Floats()), mu);  // never -0: then d is never -0 either
   const Float s = hn::Max(hn::Abs(hn::Sub(low, mu)), hn::Abs(hn::Sub(high, mu)));
   codes.sg8 = coding.sigma == LynxSigma::log ? log_scalar(s, coding.tables.scalar) : linear_scalar(s);
-  half.sg = look_up(coding.tables.scalar, codes.sg8);
+  half.sg = scalar_value(codes.sg8, coding);
   half.per_sg = reciprocal_or_zero(half.sg);
   return codes;
 }
@@ -120,8 +138,8 @@ HWY_INLINE Trial trial_of(Float mu8, Float low, Float high, const LynxCoding& co
   const Word one = hn::Set(Words(), 1), end = hn::Set(Words(), log ? 0 : 255);
   const auto stays = hn::Or(hn::Eq(trial.sg8, end), hn::RebindMask(Words(), hn::Eq(s, hn::Zero(Floats()))));
   trial.wider_sg8 = hn::IfThenElse(stays, trial.sg8, log ? hn::Sub(trial.sg8, one) : hn::Add(trial.sg8, one));
-  trial.sg = look_up(coding.tables.scalar, trial.sg8);
-  trial.wider_sg = look_up(coding.tables.scalar, trial.wider_sg8);
+  trial.sg = scalar_value(trial.sg8, coding);
+  trial.wider_sg = scalar_value(trial.wider_sg8, coding);
   return trial;
 }
 
@@ -134,23 +152,24 @@ struct Misses {
 };
 
 HWY_INLINE Float miss(Float size, Float per) {
-  const Float magic = hn::Set(Floats(), 12582912.0f);
   const Float v = hn::Mul(size, per);
-  const Float a = hn::Sub(hn::Add(v, magic), magic);
-  return hn::Sub(v, hn::Max(a, hn::Set(Floats(), 0.25f)));
+  return hn::Sub(v, hn::Max(hn::Round(v), hn::Set(Floats(), 0.25f)));
 }
 
-HWY_INLINE Misses misses(const Trial& trial, Float steps, const float* xn, int count) {
-  const Float narrow = steps_or_zero(trial.sg, steps), wide = steps_or_zero(trial.wider_sg, steps);
+// One trial's part of the sums.
+struct Measure {
+  Float minus_mu, narrow, wide;
   Misses sum{hn::Zero(Floats()), hn::Zero(Floats())};
-  for (int i = 0; i < count; ++i, xn += hn::Lanes(Floats())) {
-    const Float size = hn::Abs(hn::Add(hn::Load(Floats(), xn), trial.minus_mu));
+
+  HWY_INLINE Measure(const Trial& trial, Float steps)
+      : minus_mu(trial.minus_mu), narrow(steps_or_zero(trial.sg, steps)), wide(steps_or_zero(trial.wider_sg, steps)) {}
+  HWY_INLINE void add(Float xn) {
+    const Float size = hn::Abs(hn::Add(xn, minus_mu));
     const Float a = miss(size, narrow), b = miss(size, wide);
     sum.narrow = hn::Add(sum.narrow, hn::Mul(a, a));
     sum.wide = hn::Add(sum.wide, hn::Mul(b, b));
   }
-  return sum;
-}
+};
 
 // Among the trials of lynx_fit_shift the one of least error: LynxFit::least_error. xn: [count] vectors, aligned.
 // Sets what chunk_scalars sets; `codes` comes from there.
@@ -159,12 +178,16 @@ HWY_NOINLINE ScalarCodes fitted_scalars(HalfState& half, ScalarCodes codes, Floa
   const Float low = divided(least, half), high = divided(largest, half);
   const Float first = float_of(codes.mu8), steps = hn::Set(Floats(), lynx_fit_steps(coding.tables.levels));
   Float best = hn::Set(Floats(), std::numeric_limits<float>::infinity());
-  for (int trial_number = 0; trial_number < lynx_fit_trials; ++trial_number) {
-    const Float mu8 = hn::Add(first, hn::Set(Floats(), static_cast<float>(lynx_fit_shift(trial_number))));
+  const auto centre_of = [&](int number) { return hn::Add(first, hn::Set(Floats(), static_cast<float>(lynx_fit_shift(number)))); };
+  const auto trial_number = [&](int number) {
+    const Float mu8 = hn::Min(hn::Max(centre_of(number), hn::Zero(Floats())), hn::Set(Floats(), 255.0f));
+    return trial_of(mu8, low, high, coding);
+  };
+  const auto consider = [&](const Trial& trial, const Misses& sum, int number) {
+    const Float mu8 = centre_of(number);
     const auto inside = hn::And(hn::Ge(mu8, hn::Zero(Floats())), hn::Le(mu8, hn::Set(Floats(), 255.0f)));
-    const Trial trial = trial_of(hn::Min(hn::Max(mu8, hn::Zero(Floats())), hn::Set(Floats(), 255.0f)), low, high, coding);
-    const Misses sum = misses(trial, steps, xn, count);
-    const auto consider = [&](Float error, Float sg, Word sg8) {
+    const auto look_at = [&](Float misses, Float sg, Word sg8) {
+      const Float error = hn::Mul(hn::Mul(misses, sg), sg);
       const auto better = hn::And(inside, hn::Lt(error, best));
       best = hn::IfThenElse(better, error, best);
       half.minus_mu = hn::IfThenElse(better, trial.minus_mu, half.minus_mu);
@@ -173,8 +196,28 @@ HWY_NOINLINE ScalarCodes fitted_scalars(HalfState& half, ScalarCodes codes, Floa
       codes.mu8 = hn::IfThenElse(words, trial.mu8, codes.mu8);
       codes.sg8 = hn::IfThenElse(words, sg8, codes.sg8);
     };
-    consider(hn::Mul(hn::Mul(sum.narrow, trial.sg), trial.sg), trial.sg, trial.sg8);
-    consider(hn::Mul(hn::Mul(sum.wide, trial.wider_sg), trial.wider_sg), trial.wider_sg, trial.wider_sg8);
+    look_at(sum.narrow, trial.sg, trial.sg8);
+    look_at(sum.wide, trial.wider_sg, trial.wider_sg8);
+  };
+  // All trials' terms first: each is a long chain of its own. Then two sums at a time, which do not wait for each other.
+  static_assert(lynx_fit_trials == 5);
+  const Trial trials[] = {trial_number(0), trial_number(1), trial_number(2), trial_number(3), trial_number(4)};
+  Measure measures[] = {{trials[0], steps}, {trials[1], steps}, {trials[2], steps}, {trials[3], steps}, {trials[4], steps}};
+  const auto row = [&](int i) { return hn::Load(Floats(), xn + static_cast<std::size_t>(i) * hn::Lanes(Floats())); };
+  {
+    Measure alone = measures[0];
+    for (int i = 0; i < count; ++i) alone.add(row(i));
+    consider(trials[0], alone.sum, 0);
+  }
+  for (int number = 1; number < lynx_fit_trials; number += 2) {
+    Measure one = measures[number], other = measures[number + 1];
+    for (int i = 0; i < count; ++i) {
+      const Float x = row(i);
+      one.add(x);
+      other.add(x);
+    }
+    consider(trials[number], one.sum, number);
+    consider(trials[number + 1], other.sum, number + 1);
   }
   half.per_sg = reciprocal_or_zero(half.sg);
   return codes;

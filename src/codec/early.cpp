@@ -64,13 +64,18 @@ std::uint64_t draft_residuals(std::uint64_t codes) {
   return lowest << 3 | lowest << 2;
 }
 void draft_row(const std::byte* codes, std::size_t bytes, std::byte* out) {
-  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    const std::size_t count = std::min(sizeof word, bytes - i);
-    std::memcpy(&word, codes + i, count);
+  std::uint64_t word;
+  std::size_t i = 0;
+  for (; i + sizeof word <= bytes; i += sizeof word) {
+    std::memcpy(&word, codes + i, sizeof word);
     word = draft_residuals(word);
-    std::memcpy(out + i, &word, count);
+    std::memcpy(out + i, &word, sizeof word);
   }
+  if (i == bytes) return;
+  word = 0;
+  std::memcpy(&word, codes + i, bytes - i);
+  word = draft_residuals(word);
+  std::memcpy(out + i, &word, bytes - i);
 }
 
 // Where the bytes of a residual row go that has early ones.

@@ -12,6 +12,7 @@
   CODEC("int4", make_int4)                \
   CODEC("int8-channel", make_int8_channel) \
   CODEC("int4-channel", make_int4_channel) \
+  CODEC("int4-chunk", make_int4_chunk)    \
   CODEC("lynx-int4", make_lynx_int4)      \
   CODEC("lynx-int8", make_lynx_int8)      \
   CODEC("lynx", make_lynx)                \

@@ -10,6 +10,7 @@
 #include "engine/host.hpp"
 #include "engine/rank_loop.hpp"
 #include "engine/signals.hpp"
+#include "engine/transfer_options.hpp"
 #include "engine/version.hpp"
 #include "results/hdf5.hpp"
 #include "results/journal.hpp"
@@ -93,16 +94,6 @@ void derive_results(const Preparation& preparation, RunOutcome& outcome) {
 }
 
 }  // namespace
-
-codec::CodecOptions codec_options_of(const TransferSection& transfer) {
-  codec::CodecOptions options;
-  options.alpha = static_cast<float>(transfer.alpha);
-  options.levels = transfer.levels;
-  options.centre = transfer.centre == "mean" ? codec::Centre::mean : codec::Centre::mid;
-  options.sigma = transfer.sigma == "linear" ? codec::Sigma::linear : codec::Sigma::log;
-  options.sinks = transfer.sinks;
-  return options;
-}
 
 RunOutcome run_campaign(comm::World& world, Preparation& preparation, bool dump_prompts) {
   const Config& config = preparation.config;

@@ -9,7 +9,9 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "codec/codec.hpp"
+#include "codec/options.hpp"
 #include "engine/config_keys.hpp"
+#include "engine/transfer_options.hpp"
 #include "model/forward.hpp"
 
 namespace lynxkv::engine {
@@ -57,6 +59,19 @@ void read_tree(Config& config, const std::string& where, const YAML::Node& root)
   }
 }
 
+// The preset named last, by --set or else in the file, comes first: keys beside it change what it stands for.
+void apply_preset(Config& config, const YAML::Node& root, const std::vector<std::string>& overrides) {
+  constexpr std::string_view key = "transfer.preset";
+  std::string name = config.transfer.preset;
+  if (root.IsMap() && root["transfer"] && root["transfer"].IsMap() && root["transfer"]["preset"])
+    name = root["transfer"]["preset"].as<std::string>("");
+  for (const std::string& item : overrides)
+    if (item.rfind(std::string(key) + "=", 0) == 0) name = YAML::Load(item.substr(key.size() + 1)).as<std::string>("");
+  const auto names = codec::preset_names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) refuse(std::string(key), unknown_name("preset", name, names));
+  set_codec_options(config.transfer, codec::preset_options(name));
+}
+
 void one_of(const char* key, const std::string& value, std::initializer_list<std::string_view> allowed) {
   const std::vector<std::string_view> names(allowed);
   if (std::find(names.begin(), names.end(), value) == names.end())
@@ -87,11 +102,21 @@ void check_transfer(const TransferSection& transfer, int prefill_chunk) {
   one_of("transfer.start", transfer.start, {"streaming", "after_prefill"});
   one_of("transfer.centre", transfer.centre, {"mid", "mean"});
   one_of("transfer.sigma", transfer.sigma, {"log", "linear"});
+  one_of("transfer.fit", transfer.fit, {"extremes", "least_error"});
   between("transfer.page_tokens", transfer.page_tokens, 1, 256);
   if (transfer.chunk_tokens != 32) refuse("transfer.chunk_tokens", "only 32 is defined by the page format");
   if (transfer.page_tokens % transfer.chunk_tokens != 0)
     refuse("transfer.page_tokens", "must be a multiple of transfer.chunk_tokens (32)");
   between("transfer.alpha", transfer.alpha, 0.001, 1000);
+  if (transfer.alpha_v != 0) between("transfer.alpha_v", transfer.alpha_v, 0.001, 1000);
+  between("transfer.chunk_tokens_v", transfer.chunk_tokens_v, 0, 256);
+  for (const auto& [key, channels] : {std::pair{"transfer.early_channels_k", transfer.early_channels_k},
+                                      std::pair{"transfer.early_channels_v", transfer.early_channels_v}}) {
+    between(key, channels, 0, 1 << 20);
+    if (channels % 2 != 0) refuse(key, "must be even, found " + std::to_string(channels));
+  }
+  between("transfer.early_tokens_k", transfer.early_tokens_k, 0, 1 << 30);
+  between("transfer.early_tokens_v", transfer.early_tokens_v, 0, 1 << 30);
   if (transfer.levels != 112 && transfer.levels != 120) refuse("transfer.levels", "must be 112 or 120");
   between("transfer.sinks", transfer.sinks, 0, 255);
   if (prefill_chunk < 1 || prefill_chunk > 65536 || prefill_chunk % transfer.page_tokens != 0)
@@ -109,6 +134,9 @@ void check(const Config& config) {
   between("link.latency_us", config.link.latency_us, 0, 1e7);
   between("link.residual_chunk_kib", config.link.residual_chunk_kib, 0, 256);
   between("link.stall_s", config.link.stall_s, 1, 1e6);
+  if (!config.link.traffic_classes.empty() && config.link.traffic_classes.size() != 2)
+    refuse("link.traffic_classes", "must be [anchor, residual], or [] for none");
+  for (const int traffic_class : config.link.traffic_classes) between("link.traffic_classes", traffic_class, 0, 255);
   between("speculation.cap", config.speculation.cap, 0, 1024);
   if (config.speculation.temperature != 0) refuse("speculation.temperature", "only 0 (greedy) is offered by this version");
   one_of("speculation.exactness", config.speculation.exactness, {"strict"});
@@ -134,20 +162,20 @@ void check(const Config& config) {
 
 }  // namespace
 
-  if (!config.link.traffic_classes.empty() && config.link.traffic_classes.size() != 2)
-    refuse("link.traffic_classes", "must be [anchor, residual], or [] for none");
-  for (const int traffic_class : config.link.traffic_classes) between("link.traffic_classes", traffic_class, 0, 255);
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
   Config config;
+  YAML::Node root;
   if (!path.empty()) {
     try {
-      read_tree(config, path, YAML::LoadFile(path));
+      root = YAML::LoadFile(path);
     } catch (const YAML::BadFile&) {
       refuse(path, "the config file cannot be opened");
     } catch (const YAML::Exception& error) {
       refuse(path, "line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
     }
   }
+  apply_preset(config, root, overrides);
+  if (!path.empty()) read_tree(config, path, root);
   for (const std::string& item : overrides) {
     const auto equals = item.find('=');
     if (equals == std::string::npos || equals == 0) refuse("--set " + item, "expected key=value");

@@ -23,10 +23,13 @@ struct TransferSection {
   std::vector<std::string> modes = {"lynx"};
   std::string start = "streaming";  // streaming | after_prefill
   int page_tokens = 256, chunk_tokens = 32;
-  double alpha = 0.05;
-  int levels = 112;
-  std::string centre = "mid", sigma = "log";
-  int sinks = 4;
+  // Of the lynx family (codec/options.hpp). `preset` sets all of them at once; a key beside it changes that one.
+  std::string preset = "default";  // default | plain | paper
+  double alpha = 0.01, alpha_v = 0;
+  int levels = 120;
+  std::string centre = "mid", sigma = "log", fit = "least_error";
+  int sinks = 4, chunk_tokens_v = 64;
+  int early_channels_k = 16, early_channels_v = 0, early_tokens_k = 12, early_tokens_v = 12;
 };
 struct LinkSection {
   std::string transport = "mpi";  // mpi | nccl (a GPU a rank) | loop (one rank only)
@@ -34,11 +37,11 @@ struct LinkSection {
   int residual_chunk_kib = 0;  // 0: adapts to the link, at most 256
   bool strict = false;
   double stall_s = 120;
+  // NCCL's for the network, [anchor, residual]: on InfiniBand and RoCE the 8 bits of the traffic class. []: none is set.
+  std::vector<int> traffic_classes = {104, 32};
 };
 struct SpeculationSection {
   int cap = 64;
-  // NCCL's for the network, [anchor, residual]: on InfiniBand and RoCE the 8 bits of the traffic class. []: none is set.
-  std::vector<int> traffic_classes = {104, 32};
   double temperature = 0;
   std::string exactness = "strict";
 };

@@ -41,6 +41,5 @@ struct Job {
   }
 };
 
-codec::CodecOptions codec_options_of(const TransferSection& transfer);
 
 }  // namespace lynxkv::engine

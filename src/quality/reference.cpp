@@ -4,15 +4,12 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <string>
 
 #include "base/check.hpp"
-#include "base/error.hpp"
+#include "quality/prefill.hpp"
 
 namespace lynxkv::quality {
 namespace {
-
-constexpr int prefill_tokens = 256;
 
 double log_sum_of(std::span<const float> logits) {
   const float largest = *std::max_element(logits.begin(), logits.end());
@@ -56,21 +53,9 @@ Reference::Reference(model::Forward& forward, const Document& document, int cont
       kv_(pool_),
       tokens_(static_cast<int>(document.tokens.size())) {
   LYNXKV_CHECK(tokens_ > 0 && continuation > 0);
-  const int most = forward.config().context_tokens;
-  if (tokens_ + continuation > most)
-    throw Error(ErrorCode::usage, document.name,
-                "a prompt of " + std::to_string(tokens_) + " tokens and " + std::to_string(continuation) +
-                    " behind it: the model's context has " + std::to_string(most));
   const auto vocab = static_cast<std::size_t>(forward.config().vocab);
   const auto rows = static_cast<std::size_t>(continuation);
-  const std::span<const model::TokenId> prompt(document.tokens);
-  std::span<const float> last;
-  for (std::size_t first = 0; first < prompt.size(); first += prefill_tokens) {
-    const auto part = prompt.subspan(first, std::min<std::size_t>(prefill_tokens, prompt.size() - first));
-    const model::SequenceRows batch[] = {{&kv_, part, 1}};
-    last = forward_.run(batch);
-  }
-  kv_.seal();
+  const std::span<const float> last = prefill(forward, document, continuation, kv_);
   prompt_pages_ = kv_.page_count();
   capture_ = capture_of(kv_, tokens_, all_layers(kv_.geometry()));
   continuation_.push_back(model::argmax(last));

@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "codec/options.hpp"
+#include "engine/transfer_options.hpp"
 
 namespace lynxkv::engine {
 namespace {
@@ -63,8 +65,6 @@ TEST(Config, NamesTheNearestValueForAnUnknownOne) {
   EXPECT_TRUE(has(message_of("transfer: {start: stream}"), "did you mean 'streaming'"));
 }
 
-TEST(Config, RefusesWrongTypes) {
-  EXPECT_TRUE(has(message_of("transfer: {sinks: many}"), "takes a whole number, not 'many'"));
 TEST(Config, TakesATrafficClassForAnchorsAndOneForResidualsOrNone) {
   EXPECT_EQ(load_config("", {"link.transport=nccl"}).link.traffic_classes, (std::vector<int>{104, 32}));
   EXPECT_EQ(load_config("", {"link.traffic_classes=[8, 0]"}).link.traffic_classes, (std::vector<int>{8, 0}));
@@ -73,6 +73,8 @@ TEST(Config, TakesATrafficClassForAnchorsAndOneForResidualsOrNone) {
   EXPECT_TRUE(has(message_of("link: {traffic_classes: [1, 256]}"), "link.traffic_classes"));
 }
 
+TEST(Config, RefusesWrongTypes) {
+  EXPECT_TRUE(has(message_of("transfer: {sinks: many}"), "takes a whole number, not 'many'"));
   EXPECT_TRUE(has(message_of("transfer: {sinks: 1.5}"), "takes a whole number"));
   EXPECT_TRUE(has(message_of("link: {strict: 7}"), "true or false"));
   EXPECT_TRUE(has(message_of("link: {gbps: [1]}"), "takes a number"));
@@ -114,6 +116,33 @@ TEST(Config, CountsOnlyResultKeysAsResult) {
   const Config base = load_config("", {});
   EXPECT_EQ(result_keys_json(base), result_keys_json(load_config("", {"engine.threads=2", "output.dir=elsewhere", "roles.decode=2"})));
   EXPECT_NE(result_keys_json(base), result_keys_json(load_config("", {"transfer.sinks=3"})));
+}
+
+TEST(Config, DefaultsAreThoseOfThePresetDefault) {
+  TransferSection written, expected;
+  set_codec_options(written, codec::preset_options("default"));
+  EXPECT_EQ(codec_options_of(expected), codec::preset_options("default"));
+  EXPECT_EQ(codec_options_of(written), codec::preset_options("default"));
+  EXPECT_EQ(load_config("", {}).transfer.alpha, 0.01);
+}
+
+TEST(Config, APresetSetsAllOptionsAndKeysBesideItChangeOne) {
+  const Config paper = load_config("", {"transfer.preset=paper"});
+  EXPECT_EQ(codec_options_of(paper.transfer), codec::preset_options("paper"));
+  const Config other = load_config("", {"transfer.alpha=0.5", "transfer.preset=paper"});
+  EXPECT_EQ(other.transfer.alpha, 0.5);
+  EXPECT_EQ(other.transfer.centre, "mean");
+}
+
+TEST(Config, WhatItPrintsGivesTheSameOptionsBack) {
+  const Config plain = load_config("", {"transfer.preset=plain", "transfer.early_tokens_v=7"});
+  EXPECT_EQ(codec_options_of(load_config(config_file(to_yaml(plain)), {}).transfer), codec_options_of(plain.transfer));
+}
+
+TEST(Config, RefusesPresetsAndEarlyChannelsThatDoNotExist) {
+  EXPECT_TRUE(has(message_of("transfer: {preset: papre}"), "paper"));
+  EXPECT_TRUE(has(message_of("transfer: {early_channels_k: 3}"), "even"));
+  EXPECT_TRUE(has(message_of("transfer: {fit: best}"), "transfer.fit"));
 }
 
 }  // namespace
