@@ -164,7 +164,9 @@ __device__ inline bool find_sources(const EarlyPlace& early, const std::byte* an
   return good;
 }
 
-// One item: neighbouring segments of one page. Gives the thread's outcome.
+// One item: neighbouring segments of one page. Gives the thread's outcome. kEarly: of pages that may have early
+// residuals; the others are spared its registers.
+template <bool kEarly>
 __device__ inline std::uint32_t decode_group(const Batch<ExactDecodePage>& batch, const ExactDecodePage& page, int group,
                                              const ExactScalars& scalars, int* sources, DecodeShared& shared) {
   const int warp = static_cast<int>(threadIdx.x) / lanes, lane = static_cast<int>(threadIdx.x) % lanes;
@@ -178,9 +180,9 @@ __device__ inline std::uint32_t decode_group(const Batch<ExactDecodePage>& batch
   __syncthreads();
   if (!scalars.fill(page.anchor, layout, range)) atomicMax(&shared.outcome, static_cast<std::uint32_t>(PageOutcome::not_finite));
   if (warp == 0 && !read_head(page, layout, range, lane, shared)) atomicMax(&shared.outcome, payload_damaged);
-  const EarlyPlace early(layout, page.early_pairs, page.early_rows);
-  const ResidualBytes residuals{page.anchor, page.residual, early.any() ? sources : nullptr, early};
-  if (early.any() && !find_sources(early, page.anchor, sources, lane)) atomicMax(&shared.outcome, payload_damaged);
+  const EarlyPlace early(layout, kEarly ? page.early_pairs : 0, kEarly ? page.early_rows : 0);
+  const ResidualBytes residuals{page.anchor, page.residual, kEarly && early.any() ? sources : nullptr, early};
+  if (kEarly && early.any() && !find_sources(early, page.anchor, sources, lane)) atomicMax(&shared.outcome, payload_damaged);
   __syncthreads();
   if (shared.outcome != 0) return shared.outcome;
 
@@ -198,6 +200,7 @@ __device__ inline std::uint32_t decode_group(const Batch<ExactDecodePage>& batch
   return good ? outcome : payload_damaged;
 }
 
+template <bool kEarly>
 __global__ void __launch_bounds__(decode_warps_limit * lanes)
     decode_exact(const __grid_constant__ Batch<ExactDecodePage> batch, const __grid_constant__ ExactCoding coding, int groups,
                  int staged, int chunks) {
@@ -208,7 +211,7 @@ __global__ void __launch_bounds__(decode_warps_limit * lanes)
   int* const sources = reinterpret_cast<int*>(behind + ExactScalars::bytes(batch.channels, chunks) / 4);  // where early residuals need them
   for (int item = static_cast<int>(blockIdx.x); item < batch.pages * groups; item += static_cast<int>(gridDim.x)) {
     const int page = item / groups;
-    const std::uint32_t outcome = decode_group(batch, batch.page[page], item - page * groups, scalars, sources, shared);
+    const std::uint32_t outcome = decode_group<kEarly>(batch, batch.page[page], item - page * groups, scalars, sources, shared);
     if (outcome != 0) atomicMax(batch.outcomes + page, outcome);
   }
 }
@@ -234,7 +237,7 @@ void exact_decode(std::span<const ExactDecodePage> pages, const LynxShape& shape
     const bool staged = fixed + cut.scalar_bytes + sources <= limit;
     if (early && !staged)
       throw Error(ErrorCode::usage, "early residuals on CUDA", "found " + std::to_string(shape.channels) + " channels; their list does not fit into a block's shared memory");
-    launch_blocks_of(cut.warps * lanes, decode_exact, batch.pages * cut.groups, fixed + (staged ? cut.scalar_bytes + sources : 0), stream,
+    launch_blocks_of(cut.warps * lanes, early ? decode_exact<true> : decode_exact<false>, batch.pages * cut.groups, fixed + (staged ? cut.scalar_bytes + sources : 0), stream,
                      "exact_decode", batch, used, cut.groups, static_cast<int>(staged), cut.chunks);
   });
 }
