@@ -117,8 +117,8 @@ class Codec(unittest.TestCase):
         page = golden(CASES[0], "kv")
         shape = ["--tokens", 256, "--channels", 192]
         self.refused(2, ["did you mean 'lynx'"], "encode", *shape, "--codec", "lynks", page, self.prefix)
-        self.refused(2, ["--centre", "did you mean 'mean'"], "encode", *shape, "--centre", "meen", page, self.prefix)
-        self.refused(2, ["--sigma", "did you mean 'linear'"], "encode", *shape, "--sigma", "lineal", page, self.prefix)
+        self.refused(2, ["centre", "did you mean 'mean'"], "encode", *shape, "--centre", "meen", page, self.prefix)
+        self.refused(2, ["sigma", "did you mean 'linear'"], "encode", *shape, "--sigma", "lineal", page, self.prefix)
         self.refused(2, ["--level", "did you mean 'draft'"], "decode", *shape, "--level", "drft", self.prefix, self.out)
         self.refused(2, ["alpha", "0.001 to 1000"], "encode", *shape, "--alpha", 0, page, self.prefix)
         self.refused(2, ["levels", "112 or 120"], "encode", *shape, "--levels", 127, page, self.prefix)
@@ -183,6 +183,22 @@ class OnCuda(Codec):
                         self.done("decode", *shape, "--level", level, cuda, self.out)
                         self.assertEqual(call("decode", *shape, "--level", level, cuda, cpu).returncode, 0)
                         self.assertEqual(self.out.read_bytes(), cpu.read_bytes())
+
+    def test_the_preset_of_runs_gives_the_cpus_bytes(self):
+        for case in CASES[:4]:
+            for kind, position in (("k", 0), ("v", 0), ("k", 256)):
+                shape = ["--preset", "default", "--kind", kind, "--position", position, "--tokens", case["tokens"],
+                         "--channels", case["channels"]]
+                with self.subTest(case["name"], kind=kind, position=position):
+                    self.done("encode", *shape, "--exact", golden(case, "kv"), self.prefix)
+                    self.assertEqual(call("encode", *shape, "--exact", golden(case, "kv"), self.folder / "cpu").returncode, 0)
+                    for part in ("anchor", "residual", "exact"):
+                        self.assertEqual((self.folder / f"page.{part}.bin").read_bytes(), (self.folder / f"cpu.{part}.bin").read_bytes())
+                    for level in ("draft", "full", "exact"):
+                        self.done("decode", *shape, "--level", level, self.prefix, self.out)
+                        self.assertEqual(call("decode", *shape, "--level", level, self.prefix, self.folder / "cpu").returncode, 0)
+                        self.assertEqual(self.out.read_bytes(), (self.folder / "cpu").read_bytes())
+                    self.assertEqual(self.out.read_bytes(), golden(case, "kv").read_bytes())
 
     def test_a_damaged_exact_stream_is_refused_as_on_the_cpu(self):
         case = CASES[0]
