@@ -46,7 +46,7 @@ struct Courier::State {
 
 Courier::Courier(std::unique_ptr<Transport> transport, const LinkOptions& options) {
   LYNXKV_CHECK(transport != nullptr && options.stall_seconds > 0);
-  state_ = std::make_unique<State>(std::move(transport), options);
+  state_ = std::make_unique<State>(with_faults(std::move(transport), options.faults), options);
 }
 
 Courier::~Courier() {
@@ -66,8 +66,8 @@ int Courier::size() const noexcept { return state_->transport->size(); }
 std::string_view Courier::transport_name() const noexcept { return state_->transport->name(); }
 
 std::size_t Courier::max_parcel_bytes() const noexcept {
-  // A control message begins with its type, and an emulated link adds the time of departure.
-  return state_->transport->max_message_bytes() - sizeof(std::int64_t);
+  // A control message begins with its type, and every message has a seal behind it.
+  return state_->transport->max_message_bytes() - parcel_room_bytes;
 }
 
 std::size_t Courier::good_parcel_bytes() const noexcept {
@@ -75,7 +75,12 @@ std::size_t Courier::good_parcel_bytes() const noexcept {
   return state_->shared.good_parcel_bytes;
 }
 
-std::vector<std::byte> Courier::buffer(std::size_t bytes) { return state_->shared.buffers.take(bytes); }
+std::vector<std::byte> Courier::buffer(std::size_t bytes) {
+  // With room for what is put behind it on the way.
+  std::vector<std::byte> made = state_->shared.buffers.take(bytes + parcel_room_bytes);
+  made.resize(bytes);
+  return made;
+}
 void Courier::recycle(std::vector<std::byte> bytes) { state_->shared.buffers.give(std::move(bytes)); }
 
 std::size_t Courier::residual_chunk_bytes() const {

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/faults.hpp"
 #include "comm/transport.hpp"
 
 namespace lynxkv::comm {
@@ -27,8 +28,12 @@ struct LinkOptions {
   std::size_t residual_chunk_bytes = 256 * 1024;  // 0: adapts to the link
   bool strict = false;                         // true: not even a residual that is waited for ranks with anchors
   double stall_seconds = 60;
+  FaultOptions faults;                         // each rank's own
   double close_seconds = 10;                   // how long a closing rank stays for peers that still send to it
 };
+
+// A courier puts something behind a parcel's bytes on the way: with that much room in their vector nothing is copied.
+constexpr std::size_t parcel_room_bytes = 32;
 
 // Bytes that the caller hands over. At most max_parcel_bytes().
 struct Parcel {

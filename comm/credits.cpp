@@ -93,7 +93,8 @@ Result<void> Credits::acknowledged(int peer, std::uint64_t count, std::int64_t n
     if (from.acknowledged == count) note(sent, now_ns);
   }
   if (before != in_flight_) speed_.delivered(before - in_flight_, posted_ns, now_ns);
-  delivered_ns_ = now_ns;
+  // A receipt that says nothing new is no movement.
+  if (before != in_flight_) delivered_ns_ = now_ns;
   return {};
 }
 

@@ -2,7 +2,7 @@
 // couriers say to each other.
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -15,6 +15,7 @@ namespace {
 // Arrivals in one step, so that a flood does not keep this rank's own messages waiting.
 constexpr int arrivals_a_step = 64;
 constexpr std::int64_t hot_span_ns = 2'000'000;
+constexpr std::int64_t silence_ns = 300'000'000;
 
 }  // namespace
 
@@ -27,28 +28,35 @@ bool ProgressLoop::take_arrivals() {
     watchdog_.moved(message.peer, now_ns_);
     if (message.channel == Channel::control) {
       take_control(std::move(message));
-    } else if (pacing_.active()) {
-      delay_emulated(std::move(message));
     } else {
-      deliver(std::move(message));
+      take_data(std::move(message));
     }
     message = Message{};
   }
   return taken > 0;
 }
 
-void ProgressLoop::delay_emulated(Message message) {
-  std::int64_t arrival_ns = now_ns_;
-  if (pacing_.limits_rate()) {
-    std::int64_t departed_ns = 0;
-    if (message.bytes.size() < sizeof departed_ns)
-      throw Error(ErrorCode::transport, fmt::format("rank {}", message.peer),
-                  "sends data without the emulated link's departure time: the ranks' link options differ");
-    const std::size_t bytes = message.bytes.size() - sizeof departed_ns;
-    std::memcpy(&departed_ns, message.bytes.data() + bytes, sizeof departed_ns);
-    message.bytes.resize(bytes);
-    arrival_ns = peer(message.peer).transit.arrival_ns(departed_ns, now_ns_);
+void ProgressLoop::take_data(Message message) {
+  Peer& sender = peer(message.peer);
+  const auto opened = open_data(message.bytes);
+  if (message.channel == Channel::residual) {
+    // By number: what was lost in between counts as received, for the sender's credits must come back. Without a
+    // number it is the next.
+    const auto ahead = opened ? static_cast<std::int32_t>(opened.value().number - static_cast<std::uint32_t>(sender.residual_seen)) : 0;
+    if (ahead >= 0) sender.residual_seen += static_cast<std::uint64_t>(ahead) + 1;
+    message.number = sender.residual_seen;
   }
+  if (!pacing_.active()) return deliver(std::move(message));
+  if (opened && opened.value().departed_ns == 0 && pacing_.limits_rate())
+    throw Error(ErrorCode::transport, fmt::format("rank {}", message.peer),
+                "sends data without the emulated link's departure time: the ranks' link options differ");
+  delay_emulated(std::move(message), opened ? opened.value().departed_ns : 0);
+}
+
+// `departed_ns` 0: not known.
+void ProgressLoop::delay_emulated(Message message, std::int64_t departed_ns) {
+  std::int64_t arrival_ns = now_ns_;
+  if (departed_ns != 0) arrival_ns = peer(message.peer).transit.arrival_ns(departed_ns, now_ns_);
   const std::int64_t due_ns = pacing_.delivery(arrival_ns, message.bytes.size());
   arriving_.push_back({std::move(message), due_ns});
 }
@@ -66,7 +74,7 @@ bool ProgressLoop::deliver_due() {
 void ProgressLoop::deliver(Message message) {
   message.arrived_ns = now_ns_;
   if (message.channel == Channel::residual) {
-    ++peer(message.peer).residual_received;
+    peer(message.peer).residual_received = std::max(peer(message.peer).residual_received, message.number);
     peer(message.peer).receipt_due = true;
   }
   watchdog_.moved(message.peer, now_ns_);
@@ -79,8 +87,16 @@ void ProgressLoop::deliver(Message message) {
 }
 
 void ProgressLoop::take_control(Message message) {
+  Peer& sender = peer(message.peer);
+  const auto number = open_control(message.bytes);
+  if (!number) return log::warning("a control message of rank {} came damaged and counts as lost", message.peer);
   const CourierFrame frame = parse_courier_frame(message.bytes).take();
   if (frame.type != FrameType::user) return take_frame(message.peer, frame);
+  if (number.value() != sender.control_received)
+    throw Error(ErrorCode::transport, fmt::format("rank {}", message.peer),
+                fmt::format("{} of its control messages were lost on the way; the job cannot go on, run the same command "
+                            "again", static_cast<std::int32_t>(number.value() - sender.control_received)));
+  ++sender.control_received;
   message.bytes.erase(message.bytes.begin());
   deliver(std::move(message));
 }
@@ -94,6 +110,7 @@ void ProgressLoop::take_frame(int from, const CourierFrame& frame) {
       return;
     case FrameType::ping:
       if (frame.time != 0) hot_until_ns_ = now_ns_ + hot_span_ns;
+      sender.receipt_due |= sender.residual_received > 0;  // the last one may have been lost
       if (!sender.bye_sent) post_frame(from, FrameType::pong, frame.value, now_ns());
       return;
     case FrameType::pong: {
@@ -110,6 +127,10 @@ void ProgressLoop::take_frame(int from, const CourierFrame& frame) {
     case FrameType::closing: return peer_closing(from, frame.value != 0);
     case FrameType::bye: sender.said_bye = true; return;
     case FrameType::alive: return;  // that it came is what counts
+    case FrameType::posted:
+      if (frame.value > sender.announced) sender.announced_ns = now_ns_;
+      sender.announced = std::max(sender.announced, frame.value);
+      return;
     case FrameType::report: {
       std::string phase;
       {
@@ -139,6 +160,31 @@ void ProgressLoop::peer_closing(int from, bool failed) {
     fail(Error(ErrorCode::transport, fmt::format("rank {}", from),
                "has left the job because of an error of its own (see its message); run the same command again "
                "once that is mended, nothing finished is lost"));
+}
+
+// Residuals that stay without a receipt for long: the last of them may be lost, which only a number tells.
+void ProgressLoop::tell_posted() {
+  if (credits_.in_flight_bytes() == 0 || now_ns_ - credits_.last_receipt_ns() < silence_ns) return;
+  for (int to = 0; to < transport_.size(); ++to) {
+    Peer& target = peer(to);
+    if (target.closed || credits_.in_flight_bytes(to) == 0 || now_ns_ - target.posted_told_ns < silence_ns) continue;
+    target.posted_told_ns = now_ns_;
+    target.ping_flying = false;  // a ping or its answer may be lost, too
+    post_frame(to, FrameType::posted, target.residual_posted);
+  }
+}
+
+// What was announced so long ago and has not come counts as received. Should it come after all, it is as good as new.
+void ProgressLoop::give_up_lost() {
+  for (int from = 0; from < transport_.size(); ++from) {
+    Peer& sender = peer(from);
+    if (sender.announced <= sender.residual_received || now_ns_ - sender.announced_ns < silence_ns) continue;
+    if (!arriving_.empty()) continue;  // an emulated link has it
+    log::debug("{} residual messages of rank {} were lost", sender.announced - sender.residual_received, from);
+    sender.residual_received = sender.announced;
+    sender.residual_seen = std::max(sender.residual_seen, sender.announced);
+    sender.receipt_due = true;
+  }
 }
 
 bool ProgressLoop::send_receipts() {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <span>
 #include <thread>
 #include <utility>
 
@@ -28,6 +27,7 @@ constexpr std::uint64_t slice_ns = 100'000;
 constexpr std::int64_t woken_nap_ns = 20'000'000;
 constexpr std::int64_t active_span_ns = 2'000'000;
 constexpr std::int64_t probe_interval_ns = 50'000'000;
+constexpr std::int64_t lost_ping_ns = 1'000'000'000;
 
 // This thread works for microseconds at a time. A short slice lets it run soon after it wakes where the cores are
 // busy computing. Needs no privilege; kernels before 6.12 take no notice.
@@ -116,6 +116,8 @@ bool ProgressLoop::step() {
   moved |= post_departed();
   moved |= post_waiting();
   send_pings();
+  tell_posted();
+  give_up_lost();
   say_alive();
   answer_closed_peers();
   share_state();
@@ -142,19 +144,27 @@ void ProgressLoop::sleep() {
   shared_.wake = false;
 }
 
-void ProgressLoop::post(Channel channel, int to, std::vector<std::byte> bytes) {
-  Posted posted{0, channel, to, std::move(bytes)};
+void ProgressLoop::post(Channel channel, int to, std::vector<std::byte> bytes, std::int64_t departed_ns) {
+  if (channel == Channel::control) seal_control(bytes, peer(to).control_sent++);
+  else seal_data(bytes, {departed_ns, channel == Channel::residual ? static_cast<std::uint32_t>(peer(to).residual_posted++) : 0});
+  post_sealed(channel, to, std::move(bytes));
+}
+
+void ProgressLoop::post_sealed(Channel channel, int to, std::vector<std::byte> bytes, bool counts) {
+  Posted posted{0, channel, to, std::move(bytes), counts};
   posted.ticket = transport_.post(channel, to, posted.bytes);
   Peer& target = peer(to);
   ++target.posted;
   ++target.sequence[static_cast<int>(channel)];
   if (channel == Channel::anchor) posted_anchor_bytes_ += posted.bytes.size();
-  watchdog_.moved(to, now_ns_);
+  if (counts) watchdog_.moved(to, now_ns_);
   posted_.push_back(std::move(posted));
 }
 
 void ProgressLoop::post_frame(int to, FrameType type, std::uint64_t value, std::int64_t time) {
-  post(Channel::control, to, to_bytes({type, value, time}));
+  auto bytes = to_bytes({type, value, time});
+  seal_control(bytes, 0);
+  post_sealed(Channel::control, to, std::move(bytes), type != FrameType::ping && type != FrameType::posted);
 }
 
 bool ProgressLoop::finish_posted() {
@@ -162,7 +172,7 @@ bool ProgressLoop::finish_posted() {
     if (!transport_.test(posted.ticket)) return false;
     --peer(posted.peer).posted;
     if (posted.channel == Channel::anchor) posted_anchor_bytes_ -= posted.bytes.size();
-    watchdog_.moved(posted.peer, now_ns_);
+    if (posted.counts) watchdog_.moved(posted.peer, now_ns_);
     shared_.buffers.give(std::move(posted.bytes));
     return true;
   };
@@ -239,9 +249,8 @@ bool ProgressLoop::post_departed() {
   bool moved = false;
   while (!departing_.empty() && departing_.front().depart_ns <= now_ns_) {
     Parcel& parcel = departing_.front().entry.parcel;
-    const auto departed = std::as_bytes(std::span(&departing_.front().depart_ns, 1));
-    parcel.bytes.insert(parcel.bytes.end(), departed.begin(), departed.end());
-    if (!peer(parcel.peer).closed) post(parcel.channel, parcel.peer, std::move(parcel.bytes));
+    if (!peer(parcel.peer).closed)
+      post(parcel.channel, parcel.peer, std::move(parcel.bytes), departing_.front().depart_ns);
     departing_.pop_front();
     moved = true;
   }
@@ -258,7 +267,8 @@ void ProgressLoop::send_pings() {
   if (wanted.empty() && credits_.in_flight_bytes() == 0) return;
   for (int to = 0; to < transport_.size(); ++to) {
     Peer& target = peer(to);
-    if (target.ping_flying || target.closed) continue;
+    const bool waits = target.ping_flying && now_ns_ - target.probed_ns < lost_ping_ns;
+    if (waits || target.closed) continue;
     const bool counts = !wanted.empty() && wanted[static_cast<std::size_t>(to)] > 0;
     const bool probe = credits_.in_flight_bytes(to) > 0 && now_ns_ - target.probed_ns > probe_interval_ns;
     if (!counts && !probe) continue;
@@ -293,7 +303,7 @@ void ProgressLoop::share_state() {
   owed_ = unfinished || shared_.expecting || shared_.closing || !shared_.queue.empty();
   if (chunk != shared_.residual_chunk_bytes) {
     shared_.residual_chunk_bytes = chunk;
-    shared_.good_parcel_bytes = good_parcel_bytes(chunk, transport_.max_message_bytes() - sizeof(std::int64_t));
+    shared_.good_parcel_bytes = good_parcel_bytes(chunk, transport_.max_message_bytes() - parcel_room_bytes);
     shared_.queue.join_up_to(shared_.good_parcel_bytes);
   }
   if (shared_.unfinished && !unfinished && shared_.queue.empty()) shared_.for_user.notify_all();

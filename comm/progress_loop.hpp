@@ -79,6 +79,7 @@ class ProgressLoop {
     Channel channel;
     int peer;
     std::vector<std::byte> bytes;
+    bool counts;  // as movement: a question that is asked again and again does not
   };
   struct Departing {  // on the emulated wire
     SendQueue::Entry entry;
@@ -89,12 +90,18 @@ class ProgressLoop {
     std::int64_t due_ns;
   };
   struct Peer {
-    std::uint64_t residual_received = 0;
+    std::uint64_t residual_seen = 0;      // come in from it, or known to be lost
+    std::uint64_t residual_received = 0;  // and delivered
     bool receipt_due = false;
     bool ping_flying = false;
     bool ping_counts = false;     // it belongs to sync_clocks()
     std::int64_t probed_ns = 0;
     std::size_t posted = 0;       // not through yet
+    std::uint32_t control_sent = 0, control_received = 0;  // the callers' messages
+    std::uint64_t residual_posted = 0;
+    std::int64_t posted_told_ns = 0;
+    std::uint64_t announced = 0;       // posted by it, by its own word
+    std::int64_t announced_ns = 0;
     std::uint64_t sequence[channel_count] = {};  // messages posted, by channel
     bool closed = false;          // said closing
     bool said_bye = false;        // said bye
@@ -108,9 +115,12 @@ class ProgressLoop {
   // Arrivals (progress_arrivals.cpp).
   bool take_arrivals();
   void take_control(Message message);
+  void take_data(Message message);
+  void tell_posted();
+  void give_up_lost();
   void take_frame(int peer, const CourierFrame& frame);
   void peer_closing(int peer, bool failed);
-  void delay_emulated(Message message);
+  void delay_emulated(Message message, std::int64_t departed_ns);
   bool deliver_due();
   void deliver(Message message);
   bool send_receipts();
@@ -119,7 +129,8 @@ class ProgressLoop {
   bool post_waiting();
   bool post_departed();
   std::optional<SendQueue::Entry> next_data();
-  void post(Channel channel, int peer, std::vector<std::byte> bytes);
+  void post(Channel channel, int peer, std::vector<std::byte> bytes, std::int64_t departed_ns = 0);
+  void post_sealed(Channel channel, int peer, std::vector<std::byte> bytes, bool counts = true);
   void post_frame(int peer, FrameType type, std::uint64_t value = 0, std::int64_t time = 0);
   void send_pings();
   void say_alive();

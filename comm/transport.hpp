@@ -26,6 +26,7 @@ struct Message {
   Channel channel = Channel::control;
   int peer = -1;                   // the rank that sent it
   std::vector<std::byte> bytes;
+  std::uint64_t number = 0;        // the courier's: of a residual message, from its sender
   std::int64_t arrived_ns = 0;     // base/clock.hpp of the receiving host, when it was delivered
 };
 

@@ -65,6 +65,8 @@ comm::LinkOptions link_options(const LinkSection& link) {
   options.latency_us = link.latency_us;
   options.residual_chunk_bytes = static_cast<std::size_t>(link.residual_chunk_kib) * 1024;
   options.strict = link.strict;
+  options.faults = {link.fault_flip,    link.fault_drop,    link.fault_delay_ms,
+                    link.fault_stall_s, link.fault_control, static_cast<std::uint64_t>(link.fault_seed)};
   options.stall_seconds = link.stall_s;
   return options;
 }

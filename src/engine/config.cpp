@@ -30,7 +30,17 @@ const ConfigKey& find_key(const std::string& where, const std::string& name) {
   refuse(where, "unknown key '" + name + "'; did you mean '" + std::string(nearest(name, names)) + "'?");
 }
 
+bool names_group(const std::string& name) {
+  const auto inside = [&](const ConfigKey& key) { return key.name.substr(0, name.size() + 1) == name + "."; };
+  return std::any_of(config_keys().begin(), config_keys().end(), inside);
+}
+
 void set_key(Config& config, const std::string& where, const std::string& name, const YAML::Node& value) {
+  // link.faults and the like: a group of keys as a map.
+  if (value.IsMap() && names_group(name)) {
+    for (const auto& item : value) set_key(config, where, name + "." + item.first.as<std::string>(""), item.second);
+    return;
+  }
   const ConfigKey& key = find_key(where, name);
   try {
     key.read(config, value);
@@ -133,6 +143,10 @@ void check(const Config& config) {
   between("link.gbps", config.link.gbps, 0, 1e6);
   between("link.latency_us", config.link.latency_us, 0, 1e7);
   between("link.residual_chunk_kib", config.link.residual_chunk_kib, 0, 256);
+  between("link.faults.flip", config.link.fault_flip, 0, 1);
+  between("link.faults.drop", config.link.fault_drop, 0, 1);
+  between("link.faults.delay", config.link.fault_delay_ms, 0, 10000);
+  between("link.faults.stall", config.link.fault_stall_s, 0, 3600);
   between("link.stall_s", config.link.stall_s, 1, 1e6);
   if (!config.link.traffic_classes.empty() && config.link.traffic_classes.size() != 2)
     refuse("link.traffic_classes", "must be [anchor, residual], or [] for none");

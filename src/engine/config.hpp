@@ -36,6 +36,10 @@ struct LinkSection {
   double gbps = 0, latency_us = 0;
   int residual_chunk_kib = 0;  // 0: adapts to the link, at most 256
   bool strict = false;
+  // Faults on purpose (comm/faults.hpp), for tests and studies.
+  double fault_flip = 0, fault_drop = 0, fault_delay_ms = 0, fault_stall_s = 0;
+  bool fault_control = false;
+  std::int64_t fault_seed = 1;
   double stall_s = 120;
   // NCCL's for the network, [anchor, residual]: on InfiniBand and RoCE the 8 bits of the traffic class. []: none is set.
   std::vector<int> traffic_classes = {104, 32};

@@ -14,6 +14,7 @@ namespace {
 // Page tensors completed between two forward steps: more than the wire brings during one, so that completing never
 // lags behind it, and bounded, so that one request does not hold up the drafts of others for long.
 constexpr int tensors_between_steps = 256;
+constexpr std::int64_t overdue_after_ns = 2'000'000'000;
 
 }  // namespace
 
@@ -78,7 +79,25 @@ void DecodeRank::on(const Sent& sent) {
   found->second->sent = true;
 }
 
-void DecodeRank::accept(comm::Message message) { deserializer_.accept(std::move(message)).take(); }
+void DecodeRank::accept(comm::Message message) {
+  heard_ns_[message.peer] = now_ns();
+  deserializer_.accept(std::move(message)).take();
+}
+
+// The loss of a stream's last frames shows only in silence: the sender has sent all, nothing of the kind comes from it
+// any more, and something is missing. The patience doubles, for a link may also stand still for a while.
+void DecodeRank::ask_for_overdue() {
+  const std::int64_t now = now_ns();
+  for (auto& [id, request] : requests_) {
+    if (!request->sent || deserializer_.progress(id).level >= job_.codec(request->assign.mode).target()) continue;
+    std::int64_t& heard_ns = heard_ns_[request->assign.prefill_rank];
+    if (heard_ns == 0) heard_ns = now;
+    if (now - heard_ns < overdue_after_ns << request->overdue) continue;
+    ++request->overdue;
+    heard_ns = now;
+    deserializer_.overdue(id).take();
+  }
+}
 
 spec::Fidelity DecodeRank::fidelity(const Request& request) const {
   const codec::Level level = deserializer_.progress(request.assign.request).level;
@@ -175,6 +194,7 @@ bool DecodeRank::finish_done() {
 }
 
 bool DecodeRank::step() {
+  ask_for_overdue();
   const bool asked = ask_again();
   const bool more_pages = deserializer_.complete(tensors_between_steps);
   const bool ran = run_batch();

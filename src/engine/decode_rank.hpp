@@ -44,11 +44,13 @@ class DecodeRank {
     Started start;
     Sent totals;
     int retries = 0;
+    int overdue = 0;  // times that everything missing was asked for
   };
 
   void admit_waiting();
   spec::Fidelity fidelity(const Request& request) const;
   bool ask_again();
+  void ask_for_overdue();
   bool run_batch();
   bool finish_done();
   results::Row make_row(const Request& request) const;
@@ -56,6 +58,7 @@ class DecodeRank {
   Job& job_;
   int coordinator_;
   stream::Deserializer deserializer_;
+  std::map<int, std::int64_t> heard_ns_;  // when data came last, by peer
   std::deque<Assign> waiting_;
   std::map<std::uint64_t, std::unique_ptr<Request>> requests_;  // the oldest first
 };

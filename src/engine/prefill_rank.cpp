@@ -72,11 +72,14 @@ void PrefillRank::on(const Resend& resend) {
   if (found == sendings_.end()) return;
   const Sending& sending = found->second;
   page::SequenceKv& kv = sending.prompt->kv;
-  const bool known = resend.layer >= 0 && resend.layer < kv.geometry().layers && resend.page >= 0 &&
-                     resend.page < kv.page_count() && resend.kind < 2 && resend.stream < codec::max_streams;
+  const int page_tokens = kv.geometry().page_tokens;
+  const int pages = (sending.prompt->kv_tokens() + page_tokens - 1) / page_tokens;
+  const bool known = resend.layer >= 0 && resend.layer < kv.geometry().layers && resend.page >= 0 && resend.page < pages && resend.kind < 2 && resend.stream < codec::max_streams;
   if (!known)
     throw Error(ErrorCode::transport, "rank " + std::to_string(sending.decode_rank),
                 "asks again for a page tensor that request " + std::to_string(resend.request) + " does not have");
+  // Asked too early, for nothing tells the receiver what a lost message held: it is not computed yet, and will come.
+  if (!sending.opened || resend.page >= kv.page_count()) return;
   const auto kind = static_cast<page::Kind>(resend.kind);
   serializer_.push_again(resend.request, resend.layer, kind, resend.page, kv.page_first_position(resend.page),
                          kv.page_tokens(resend.page),

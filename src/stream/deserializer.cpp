@@ -103,6 +103,12 @@ bool Deserializer::complete(int tensors) {
   return more;
 }
 
+Result<void> Deserializer::overdue(std::uint64_t request) {
+  Incoming* incoming = state_->find(request);
+  LYNXKV_CHECK(incoming != nullptr);
+  return incoming->overdue(state_->missing);
+}
+
 std::vector<Missing> Deserializer::take_missing() { return std::exchange(state_->missing, {}); }
 
 const Progress& Deserializer::progress(std::uint64_t request) const {

@@ -3,7 +3,7 @@
 // come, then the page is decoded in place between forward steps and its codes are freed.
 // A frame that is damaged or missing makes its tensor's stream asked for again. Frames of one stream come in order,
 // so a missing one shows when a later one comes; only the loss of a stream's very last frames shows nowhere but in
-// silence, which is the watchdog's (comm/courier.hpp).
+// silence: the caller, who knows what its peer has sent and how long its link was silent, calls overdue().
 #pragma once
 
 #include <cstdint>
@@ -47,13 +47,15 @@ class Deserializer {
   void expect(const Transfer& transfer, page::SequenceKv* destination);
   // A message of the anchor or the residual channel. Frames of unknown, finished or cancelled requests, of an
   // earlier generation, and frames that came before are dropped and counted; a frame that contradicts its
-  // transfer's announcement, and a stream that failed more than three times, is Error{transport} naming peer,
+  // transfer's announcement, and a stream that failed more than twelve times, is Error{transport} naming peer,
   // request, layer, page and stream.
   Result<void> accept(comm::Message message);
   // Decodes what waits for completion, at most `tensors` page tensors. True where more wait. Throws
   // Error{transport} for a payload that its codec refuses.
   bool complete(int tensors);
-  // What failed its checksum or got lost since the last call, at most three attempts each.
+  // Asks for everything of `request` that is not here. Error{transport} for what was asked for too often.
+  Result<void> overdue(std::uint64_t request);
+  // What failed its checksum or got lost since the last call, at most twelve attempts each.
   std::vector<Missing> take_missing();
   const Progress& progress(std::uint64_t request) const;
   bool knows(std::uint64_t request) const;

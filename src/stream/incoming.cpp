@@ -11,7 +11,8 @@
 namespace lynxkv::stream {
 namespace {
 
-constexpr int most_attempts = 3;
+// Several, for a lost message tells not what it held: what is still on its way may be asked for as well.
+constexpr int most_attempts = 12;
 
 TensorId tensor_of(const page::WireHeader& header) {
   return {header.layer, header.kind, static_cast<int>(header.page)};
@@ -157,6 +158,14 @@ Result<void> Incoming::unreadable(bool anchors, std::uint64_t frames, std::vecto
     streams_[static_cast<std::size_t>(spec.id)].damaged_frames += frames;
     if (auto asked = ask_for_lost(spec.id, missing); !asked) return asked;
   }
+  return {};
+}
+
+Result<void> Incoming::overdue(std::vector<Missing>& missing) {
+  for (const codec::StreamSpec& spec : transfer_.codec->streams())
+    for (std::size_t index = 0; index < tensors_.size(); ++index)
+      if (!tensors_[index].payload[static_cast<std::size_t>(spec.id)].complete)
+        if (auto asked = ask_again(index, spec.id, missing); !asked) return asked;
   return {};
 }
 

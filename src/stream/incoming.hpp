@@ -43,6 +43,9 @@ class Incoming {
   // `frames` frames at most, of a channel that carries anchors or the rest, came from the peer and could not be read.
   Result<void> unreadable(bool anchors, std::uint64_t frames, std::vector<Missing>& missing);
 
+  // All was sent, long ago by the time that its link takes: what is not here is asked for again.
+  Result<void> overdue(std::vector<Missing>& missing);
+
   // Decodes tensors that wait for it. Returns how many were decoded.
   Result<int> complete(int tensors);
   bool waits_for_completion() const noexcept { return !ready_.empty(); }

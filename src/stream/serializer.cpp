@@ -100,6 +100,7 @@ struct Serializer::State {
       parcel.peer = out.transfer.peer;
       parcel.request = out.transfer.request;
       parcel.joinable = true;
+      parcel.bytes.reserve(page::wire_header_bytes + fragment.size() + comm::parcel_room_bytes);
       append_frame(header, fragment, parcel.bytes);
       out.totals.wire_bytes += parcel.bytes.size();
       courier.send(std::move(parcel));
@@ -143,8 +144,9 @@ void Serializer::push_again(std::uint64_t request, int layer, page::Kind kind, i
   Outgoing& out = state_->find(request);
   const TensorId tensor{layer, kind, page};
   LYNXKV_CHECK(attempt > 0 && attempt <= UINT8_MAX);
-  const codec::TensorShape shape = state_->checked_shape(out, tensor, first_position, tokens);
+  LYNXKV_CHECK(layer >= 0 && layer < out.transfer.geometry.layers && page >= 0 && page < page_count(out.transfer));
   if (!out.pushed[index_of(out.transfer, tensor)]) return;
+  const codec::TensorShape shape = state_->checked_shape(out, tensor, first_position, tokens);
   state_->encode(out, tensor, shape, rows);
   state_->queue(out, tensor, stream, attempt, false);
   ++out.totals.resent_tensors;

@@ -210,7 +210,7 @@ TEST(CourierFrames, RefusesEmptyCutAndUnknownOnes) {
   auto bytes = to_bytes({FrameType::ping, 1, 0});
   bytes.pop_back();
   EXPECT_FALSE(parse_courier_frame(bytes).ok());
-  bytes = to_bytes({static_cast<FrameType>(8), 1, 0});
+  bytes = to_bytes({static_cast<FrameType>(9), 1, 0});
   EXPECT_FALSE(parse_courier_frame(bytes).ok());
 }
 

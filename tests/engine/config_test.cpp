@@ -145,5 +145,17 @@ TEST(Config, RefusesPresetsAndEarlyChannelsThatDoNotExist) {
   EXPECT_TRUE(has(message_of("transfer: {fit: best}"), "transfer.fit"));
 }
 
+TEST(Config, TakesTheFaultsOfALinkAsAMapOrOneByOne) {
+  const Config map = load_config("", {"link.faults={flip: 0.25, drop: 0.5, seed: 9}"});
+  EXPECT_EQ(map.link.fault_flip, 0.25);
+  EXPECT_EQ(map.link.fault_drop, 0.5);
+  EXPECT_EQ(map.link.fault_seed, 9);
+  const Config single = load_config("", {"link.faults.delay=3", "link.faults.stall=0.5"});
+  EXPECT_EQ(single.link.fault_delay_ms, 3);
+  EXPECT_EQ(single.link.fault_stall_s, 0.5);
+  EXPECT_THROW(load_config("", {"link.faults={flap: 1}"}), Error);
+  EXPECT_THROW(load_config("", {"link.faults.flip=1.5"}), Error);
+}
+
 }  // namespace
 }  // namespace lynxkv::engine
