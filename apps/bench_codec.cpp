@@ -21,6 +21,7 @@
 #include "codec/options.hpp"
 #include "kernels/codec.hpp"
 #include "kernels/runtime.hpp"
+#include "results/hdf5_capture.hpp"
 
 namespace lynxkv::apps {
 namespace {
@@ -242,9 +243,11 @@ void write_files(const Options& options, const std::vector<Row>& rows) {
 int run(Options options) {
   options.lynx = codec::preset_options(options.preset);
   for (const std::string& item : options.set) options.lynx = codec::parse_options(item, options.lynx);
-  if (!options.quality.model.empty() || !options.quality.texts.empty()) {
-    if (options.quality.model.empty() || options.quality.texts.empty())
-      throw Error(ErrorCode::usage, "bench codec", "quality needs both --model and --text");
+  const bool captured = !options.kv.empty() && results::is_hdf5_file(options.kv);
+  if (!options.quality.model.empty() || !options.quality.texts.empty() || captured) {
+    if (options.quality.model.empty() != options.quality.texts.empty())
+      throw Error(ErrorCode::usage, "bench codec", "quality on a model needs both --model and --text");
+    if (captured) options.quality.kv = options.kv;
     options.quality.lynx = options.lynx;
     options.quality.variants = options.codecs;
     options.quality.json = options.json;
@@ -280,7 +283,8 @@ BenchPart add_bench_codec(CLI::App& bench) {
   app->add_option("--tokens", options->tokens, "Rows of a page tensor")->check(CLI::Range(1, 256))->capture_default_str();
   app->add_option("--channels", options->channels, "Values a row, even")->check(CLI::Range(2, 1 << 20))->capture_default_str();
   app->add_option("--head-dim", options->head_dim, "Values a head")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  app->add_option("--kv", options->kv, "Real KV, bf16[tokens][channels], in place of synthetic values");
+  app->add_option("--kv", options->kv, "Real KV in place of synthetic values: bf16[tokens][channels],\n"
+                                     "or a file of lynxkv capture, whose errors are measured, too");
   app->add_option("--threads", options->threads, "Threads of the kernels")->check(CLI::Range(1, 4096))->capture_default_str();
   app->add_option("--kernels", options->kernels, "Instruction set, such as AVX2 (default: the best here)");
   app->add_option("--repeats", options->repeats, "Timings of each pass")->check(CLI::Range(1, 10000))->capture_default_str();

@@ -15,8 +15,11 @@
 #include "base/error.hpp"
 #include "codec/shape.hpp"
 #include "kernels/codec.hpp"
+#include "quality/prefill.hpp"
+#include "quality/reference.hpp"
 #include "quality/speed.hpp"
 #include "quality/study.hpp"
+#include "results/hdf5_capture.hpp"
 
 namespace lynxkv::apps {
 namespace {
@@ -50,6 +53,7 @@ std::string today() {
 }
 
 std::string protocol(const QualityOptions& options, const Result& result) {
+  if (!options.kv.empty()) return "captured KV " + result.documents.front() + ": no model is run, so nothing is said of its answers";
   return fmt::format(
       "{} documents of {} tokens; {} greedy tokens teacher-forced against the {} KV, the prompt's KV quantised",
       result.documents.size(), options.prompt_tokens, options.continuation, options.float32 ? "float32" : "bf16");
@@ -175,15 +179,12 @@ std::vector<quality::Variant> variants_of(const QualityOptions& options) {
   return variants;
 }
 
-}  // namespace
-
-int run_quality(const QualityOptions& options) {
-  quality::Study study(variants_of(options));  // a wrong name fails before the model is read
+// The model's documents through every variant; the first document's KV, for timing.
+quality::Capture examine(const QualityOptions& options, quality::Study& study, Result& result) {
   const model::ModelFile file = model::open_model(options.model);
   const auto documents = quality::read_documents(file, options.texts, options.prompt_tokens);
   model::Forward forward(file, {options.float32 ? model::Precision::float32 : model::Precision::bf16, model::best_isa(),
                                 options.threads > 0 ? options.threads : usable_cpus()});
-  Result result;
   std::optional<quality::Capture> capture;
   for (const quality::Document& document : documents) {
     quality::Reference reference(forward, document, options.continuation);
@@ -193,11 +194,38 @@ int run_quality(const QualityOptions& options) {
     fmt::print(stderr, "\rlynxkv: {} of {} documents", study.documents(), documents.size());
   }
   fmt::print(stderr, "\n");
+  return *capture;
+}
+
+quality::Capture read_capture(const std::string& path) {
+  const results::KvFile file = results::read_kv_file(path).take();
+  const page::Geometry geometry{file.model_layers, file.kv_heads, file.head_dim};
+  quality::Capture capture =
+      quality::make_capture(geometry, static_cast<int>(file.token_ids.size()), {file.layers.begin(), file.layers.end()});
+  for (std::size_t i = 0; i < capture.keys.size(); ++i) capture.keys[i] = Bf16{file.key[i]};
+  for (std::size_t i = 0; i < capture.values.size(); ++i) capture.values[i] = Bf16{file.value[i]};
+  return capture;
+}
+
+}  // namespace
+
+int run_quality(const QualityOptions& options) {
+  quality::Study study(variants_of(options));  // a wrong name fails before the model is read
+  Result result;
+  quality::Capture capture;
+  if (options.kv.empty()) {
+    capture = examine(options, study, result);
+  } else {
+    kernels::start_runtime(1, kernels::best_isa());
+    capture = read_capture(options.kv);
+    study.add(capture);
+    result.documents.push_back(fs::path(options.kv).filename().string());
+  }
   result.summaries = study.summaries();
   kernels::start_runtime(1, kernels::best_isa());
-  result.speeds.memcpy = quality::measure_memcpy(*capture);
+  result.speeds.memcpy = quality::measure_memcpy(capture);
   for (const quality::Variant& variant : study.variants())
-    result.speeds.codecs.push_back(quality::measure_speed(*variant.codec, *capture));
+    result.speeds.codecs.push_back(quality::measure_speed(*variant.codec, capture));
   print(options, result);
   write_text(options.json, json_of(options, result).dump(2) + "\n");
   write_text(options.csv, csv(result));

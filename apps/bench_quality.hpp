@@ -1,4 +1,5 @@
-// lynxkv bench codec --model MODEL --text FILE...: what codecs do to a model's KV and to its answers.
+// lynxkv bench codec --model MODEL --text FILE..., or --kv FILE of `lynxkv capture`: what codecs do to a model's KV and
+// (with a model) to its answers.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 namespace lynxkv::apps {
 
 struct QualityOptions {
-  std::string model;
+  std::string model, kv;  // one of them
   std::vector<std::string> texts;
   std::vector<std::string> variants;  // the first is what the others are compared with
   codec::CodecOptions lynx;           // that variants start from

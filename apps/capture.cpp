@@ -1,4 +1,4 @@
-// lynxkv capture MODEL --text FILE OUT: the KV that a model makes of a text, one file a page tensor.
+// lynxkv capture MODEL --text FILE OUT: the KV that a model makes of a text, as an HDF5 file, or one file a page tensor.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -17,7 +17,8 @@
 #include "base/error.hpp"
 #include "model/forward.hpp"
 #include "model/tokenizer.hpp"
-#include "page/pool.hpp"
+#include "quality/prefill.hpp"
+#include "results/hdf5_capture.hpp"
 
 namespace lynxkv::apps {
 namespace {
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct Options {
-  std::string model, text, out, isa = "auto";
+  std::string model, text, out, pages, isa = "auto";
   std::vector<int> layers;
   int tokens = 2048, threads = 0;
 };
@@ -56,6 +57,8 @@ std::vector<int> layers_of(const model::ModelFile& file, const Options& options)
       throw Error(
           ErrorCode::usage, "--layers",
           "expected 0 to " + std::to_string(file.config.layers - 1) + ", found " + std::to_string(layer));
+  std::sort(layers.begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
   for (int layer = 0; options.layers.empty() && layer < file.config.layers; ++layer) layers.push_back(layer);
   return layers;
 }
@@ -82,48 +85,59 @@ fs::path open_folder(const std::string& path) {
   return folder;
 }
 
-json write_pages(const page::SequenceKv& kv, const std::vector<int>& layers, const fs::path& folder) {
-  const page::Geometry& geometry = kv.geometry();
+json write_pages(const quality::Capture& capture, const fs::path& folder) {
   json cases = json::array();
-  for (const int layer : layers)
+  for (std::size_t index = 0; index < capture.layers.size(); ++index)
     for (const page::Kind kind : {page::Kind::key, page::Kind::value})
-      for (int page = 0; page < kv.page_count(); ++page) {
+      for (int page = 0; page < capture.pages(); ++page) {
+        const codec::TensorShape shape = capture.shape(index, kind, page);
+        const std::span<const Bf16> rows = capture.rows(index, kind, page);
         const char* letter = kind == page::Kind::key ? "k" : "v";
-        const std::string name = "l" + std::to_string(layer) + "_" + letter + "_p" + std::to_string(page);
-        const int tokens = kv.page_tokens(page);
-        const auto bytes =
-            static_cast<std::size_t>(tokens) * static_cast<std::size_t>(geometry.channels()) * sizeof(Bf16);
-        write_file(folder / (name + ".kv.bin"),
-                   reinterpret_cast<const char*>(kv.page_data(layer, kind, page)), bytes);
+        const std::string name = "l" + std::to_string(shape.layer) + "_" + letter + "_p" + std::to_string(page);
+        write_file(folder / (name + ".kv.bin"), reinterpret_cast<const char*>(rows.data()), rows.size_bytes());
         cases.push_back({{"name", name},
-                         {"tokens", tokens},
-                         {"channels", geometry.channels()},
-                         {"head_dim", geometry.head_dim},
-                         {"first_position", kv.page_first_position(page)},
-                         {"layer", layer},
+                         {"tokens", shape.tokens},
+                         {"channels", shape.channels},
+                         {"head_dim", shape.head_dim},
+                         {"first_position", shape.first_position},
+                         {"layer", shape.layer},
                          {"kind", letter}});
       }
   return cases;
+}
+
+results::KvFile file_of(const quality::Capture& capture, const Options& options, std::span<const model::TokenId> ids) {
+  results::KvFile file;
+  file.model = fs::path(options.model).filename().string();
+  file.text = fs::path(options.text).filename().string();
+  file.model_layers = capture.geometry.layers;
+  file.kv_heads = capture.geometry.kv_heads;
+  file.head_dim = capture.geometry.head_dim;
+  file.layers.assign(capture.layers.begin(), capture.layers.end());
+  file.token_ids.assign(ids.begin(), ids.end());
+  for (const Bf16 x : capture.keys) file.key.push_back(x.bits);
+  for (const Bf16 x : capture.values) file.value.push_back(x.bits);
+  return file;
 }
 
 int run(const Options& options) {
   const model::ModelFile file = model::open_model(options.model);
   const std::vector<model::TokenId> ids = tokens_of(file, options);
   const std::vector<int> layers = layers_of(file, options);
-  const fs::path folder = open_folder(options.out);
+  if (options.out.empty() && options.pages.empty())
+    throw Error(ErrorCode::usage, "capture", "name the HDF5 file to write, or a folder with --pages");
+  if (fs::is_directory(options.out))
+    throw Error(ErrorCode::usage, options.out, "is a folder: name the HDF5 file to write; --pages takes a folder");
+  const fs::path folder = options.pages.empty() ? fs::path() : open_folder(options.pages);
   model::Forward forward(file, {model::Precision::bf16, model::isa_from(options.isa),
                                 options.threads > 0 ? options.threads : usable_cpus()});
-  page::PagePool pool(forward.geometry(page::default_page_tokens, page::default_chunk_tokens),
-                      forward.kv_element(), 1 << 24);
-  page::SequenceKv kv(pool);
-  const std::span<const model::TokenId> all(ids);
-  for (std::size_t first = 0; first < all.size(); first += page::default_page_tokens) {
-    const auto part =
-        all.subspan(first, std::min<std::size_t>(page::default_page_tokens, all.size() - first));
-    const model::SequenceRows rows[] = {{&kv, part, 0}};
-    forward.run(rows);
+  const quality::Capture capture = quality::prefilled(forward, {fs::path(options.text).filename().string(), ids}, layers);
+  if (!options.out.empty()) {
+    results::write_kv_file(options.out, file_of(capture, options, ids));
+    std::cout << "wrote K and V of " << layers.size() << " layers and " << ids.size() << " tokens to " << options.out << "\n";
   }
-  const json cases = write_pages(kv, layers, folder);
+  if (options.pages.empty()) return 0;
+  const json cases = write_pages(capture, folder);
   const json index = {
       {"layout", "NAME.kv.bin: bfloat16, little-endian, [tokens][channels]; channels: KV heads side by side"},
       {"model", fs::path(options.model).filename().string()},
@@ -133,8 +147,7 @@ int run(const Options& options) {
       {"cases", cases}};
   const std::string text = index.dump(1) + "\n";
   write_file(folder / "index.json", text.data(), text.size());
-  std::cout << "wrote " << cases.size() << " page tensors of " << ids.size() << " tokens to "
-            << folder.string() << "\n";
+  std::cout << "wrote " << cases.size() << " page tensors of " << ids.size() << " tokens to " << folder.string() << "\n";
   return 0;
 }
 
@@ -142,8 +155,8 @@ Run set_up(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model, "a .gguf file or a folder with config.json and *.safetensors")
       ->required();
-  app.add_option("OUT", options->out, "the folder to write: NAME.kv.bin for each page tensor, and index.json")
-      ->required();
+  app.add_option("OUT", options->out, "the HDF5 file to write: key and value [layers][tokens][channels], bfloat16 bits");
+  app.add_option("--pages", options->pages, "a folder for NAME.kv.bin of each page tensor, and index.json");
   app.add_option("--text", options->text, "a text file; its first --tokens tokens are read")->required();
   app.add_option("--tokens", options->tokens, "the most tokens to read")
       ->check(CLI::PositiveNumber)
@@ -160,8 +173,8 @@ Run set_up(CLI::App& app) {
 
 extern const Command capture_command;
 const Command capture_command{
-    "capture", "the KV that a model makes of a text, for `lynxkv codec` and `lynxkv bench codec --kv`",
-    "echo 'The valley lies between two rivers.' > text.txt && lynxkv capture $(jobs/fetch-model.sh) captured --text "
+    "capture", "the KV that a model makes of a text, for h5py, `lynxkv codec` and `lynxkv bench codec --kv`",
+    "echo 'The valley lies between two rivers.' > text.txt && lynxkv capture $(jobs/fetch-model.sh) captured.h5 --text "
     "text.txt",
     set_up};
 

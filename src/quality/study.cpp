@@ -57,22 +57,33 @@ Study::Study(std::vector<Variant> variants) : variants_(std::move(variants)), re
   LYNXKV_CHECK(!variants_.empty());
 }
 
+void Study::add(std::size_t variant, const Outcome& outcome) {
+  Record& record = records_[variant];
+  record.bits.add(outcome.bits);
+  record.levels.resize(outcome.levels.size());
+  for (std::size_t i = 0; i < outcome.levels.size(); ++i) {
+    const LevelOutcome& found = outcome.levels[i];
+    LevelRecord& level = record.levels[i];
+    level.distortion.level = found.distortion.level;
+    level.distortion.keys.add(found.distortion.keys);
+    level.distortion.values.add(found.distortion.values);
+    level.kl.push_back(found.agreement.kl);
+    level.argmax.push_back(found.agreement.argmax);
+    level.attention.push_back(found.agreement.attention);
+  }
+}
+
 void Study::add(Reference& reference) {
+  for (std::size_t i = 0; i < variants_.size(); ++i) add(i, reference.examine(*variants_[i].codec));
+  ++documents_;
+}
+
+void Study::add(const Capture& capture) {
   for (std::size_t i = 0; i < variants_.size(); ++i) {
-    const Outcome outcome = reference.examine(*variants_[i].codec);
-    Record& record = records_[i];
-    record.bits.add(outcome.bits);
-    record.levels.resize(outcome.levels.size());
-    for (std::size_t j = 0; j < outcome.levels.size(); ++j) {
-      const LevelOutcome& found = outcome.levels[j];
-      LevelRecord& level = record.levels[j];
-      level.distortion.level = found.distortion.level;
-      level.distortion.keys.add(found.distortion.keys);
-      level.distortion.values.add(found.distortion.values);
-      level.kl.push_back(found.agreement.kl);
-      level.argmax.push_back(found.agreement.argmax);
-      level.attention.push_back(found.agreement.attention);
-    }
+    const CodecDistortion measured = run_codec(*variants_[i].codec, capture);
+    Outcome outcome{measured.bits, {}};
+    for (const LevelDistortion& level : measured.levels) outcome.levels.push_back({level, {}});
+    add(i, outcome);
   }
   ++documents_;
 }

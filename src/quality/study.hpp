@@ -49,10 +49,15 @@ class Study {
   const std::vector<Variant>& variants() const noexcept { return variants_; }
   // Examines every variant on it.
   void add(Reference& reference);
+  // The same without a model: agreement stays 0.
+  void add(const Capture& capture);
   int documents() const noexcept { return documents_; }
   std::vector<Summary> summaries() const;
 
+
  private:
+  void add(std::size_t variant, const Outcome& outcome);
+
   struct LevelRecord {
     LevelDistortion distortion;
     std::vector<double> kl, argmax, attention;  // [documents]

@@ -1,13 +1,11 @@
 #include "results/hdf5.hpp"
 
-#include <hdf5.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "base/handle.hpp"
 #include "results/columns.hpp"
+#include "results/hdf5_edge.hpp"
 #include "results/posix_file.hpp"
 
 namespace lynxkv::results {
@@ -19,45 +17,6 @@ constexpr int schema_version = 1;
 constexpr hsize_t chunk_elements = 16384;
 constexpr unsigned deflate_level = 4;
 constexpr hsize_t most_deflate_gains = 1100;  // bytes out of one byte in; zlib's limit is 1032
-
-template <herr_t (*Close)(hid_t)>
-struct Traits {
-  using type = hid_t;
-  static type none() noexcept { return -1; }
-  static void close(type id) noexcept { Close(id); }
-};
-using File = Handle<Traits<H5Fclose>>;
-using Group = Handle<Traits<H5Gclose>>;
-using Dataset = Handle<Traits<H5Dclose>>;
-using Space = Handle<Traits<H5Sclose>>;
-using Type = Handle<Traits<H5Tclose>>;
-using Plist = Handle<Traits<H5Pclose>>;
-using Attribute = Handle<Traits<H5Aclose>>;
-
-// The library prints its error stack by itself unless told not to.
-class Quiet {
- public:
-  Quiet() {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~Quiet() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-
- private:
-  H5E_auto2_t print_ = nullptr;
-  void* data_ = nullptr;
-};
-
-// Nothing below touches a disk, so a failure means that memory ran out or the file's bytes are bad.
-template <class Id>
-Id must(Id id, const char* what) {
-  if (id < 0)
-    throw Error(ErrorCode::bad_data, "HDF5",
-                std::string(what) + " failed: the file is damaged, or memory ran out");
-  return id;
-}
 
 template <class T>
 hid_t native_type();
@@ -80,28 +39,6 @@ hid_t native_type<std::int32_t>() {
 template <>
 hid_t native_type<std::uint8_t>() {
   return H5T_NATIVE_UINT8;
-}
-
-Type text_type() {
-  Type type(must(H5Tcopy(H5T_C_S1), "H5Tcopy"));
-  must(H5Tset_size(type.get(), H5T_VARIABLE), "H5Tset_size");
-  must(H5Tset_cset(type.get(), H5T_CSET_UTF8), "H5Tset_cset");
-  return type;
-}
-
-void put_attribute(hid_t object, const std::string& name, hid_t type, const void* value) {
-  const Space space(must(H5Screate(H5S_SCALAR), "H5Screate"));
-  const Attribute attribute(
-      must(H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT), "H5Acreate2"));
-  must(H5Awrite(attribute.get(), type, value), "H5Awrite");
-}
-void put_attribute(hid_t object, const std::string& name, const std::string& text) {
-  const Type type = text_type();
-  const char* pointer = text.c_str();
-  put_attribute(object, name, type.get(), &pointer);
-}
-void put_attribute(hid_t object, const std::string& name, std::int64_t value) {
-  put_attribute(object, name, H5T_NATIVE_INT64, &value);
 }
 
 template <class T>
@@ -147,15 +84,6 @@ void put_facts(hid_t file, const std::string& facts_json) {
   }
 }
 
-// The library writes into memory; the bytes go to disk in one piece (replace_file). Its own disk driver
-// cannot be trusted with a full disk: the failing close leaves handles open, and the exit of the process
-// tries again.
-Plist memory_driver() {
-  Plist plist(must(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
-  must(H5Pset_fapl_core(plist.get(), std::size_t{4} << 20, false), "H5Pset_fapl_core");
-  return plist;
-}
-
 std::vector<std::byte> file_image(const std::vector<Row>& rows, const Hdf5Meta& meta) {
   const Plist access = memory_driver();
   const File file(must(H5Fcreate("results", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "H5Fcreate"));
@@ -170,17 +98,7 @@ std::vector<std::byte> file_image(const std::vector<Row>& rows, const Hdf5Meta& 
   }
   put_facts(file.get(), meta.facts_json);
   put_attribute(file.get(), "complete", static_cast<std::int64_t>(meta.complete));
-  must(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "H5Fflush");
-  const auto size = must(H5Fget_file_image(file.get(), nullptr, 0), "H5Fget_file_image");
-  std::vector<std::byte> image(static_cast<std::size_t>(size));
-  must(H5Fget_file_image(file.get(), image.data(), image.size()), "H5Fget_file_image");
-  return image;
-}
-
-File open_image(std::vector<std::byte>& bytes) {
-  const Plist access = memory_driver();
-  must(H5Pset_file_image(access.get(), bytes.data(), bytes.size()), "H5Pset_file_image");
-  return File(must(H5Fopen("results", H5F_ACC_RDONLY, access.get()), "opening"));
+  return image_of(file);
 }
 
 template <class T>
@@ -220,27 +138,6 @@ Column read_column(hid_t group, const std::string& name) {
   else
     throw Error(ErrorCode::bad_data, "column '" + name + "'", "has values of a type that we do not write");
   return column;
-}
-
-std::string get_text(const File& file, const char* name) {
-  const Attribute attribute(must(H5Aopen(file.get(), name, H5P_DEFAULT), name));
-  const Type stored(must(H5Aget_type(attribute.get()), "H5Aget_type"));
-  if (H5Tis_variable_str(stored.get()) <= 0) throw Error(ErrorCode::bad_data, name, "expected text");
-  const Type type = text_type();
-  char* text = nullptr;
-  must(H5Aread(attribute.get(), type.get(), &text), "H5Aread");
-  std::string copy = text != nullptr ? text : "";
-  H5free_memory(text);
-  return copy;
-}
-std::int64_t get_number(const File& file, const char* name) {
-  const Attribute attribute(must(H5Aopen(file.get(), name, H5P_DEFAULT), name));
-  const Space space(must(H5Aget_space(attribute.get()), "H5Aget_space"));
-  if (H5Sget_simple_extent_npoints(space.get()) != 1)
-    throw Error(ErrorCode::bad_data, name, "expected one number");
-  std::int64_t value = 0;
-  must(H5Aread(attribute.get(), H5T_NATIVE_INT64, &value), "H5Aread");
-  return value;
 }
 
 // Opens a results file and hands it to `take`; every failure becomes an Error that names the path.
