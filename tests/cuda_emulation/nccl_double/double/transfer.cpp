@@ -85,7 +85,8 @@ void check_order(ncclComm& comm) {
 // The two ends say the same of it, or it is a misuse.
 bool agrees(ncclComm& comm, Operation& operation, const Pair& pair) {
   if (operation.checked) return true;
-  const Posted& other = (operation.sends ? pair.receive : pair.send)[operation.number % 2];
+  const Posted* others = operation.sends ? pair.receive : pair.send;
+  const Posted& other = others[operation.number % 2];
   if (other.bytes != operation.bytes || other.type != static_cast<std::uint32_t>(operation.type)) {
     misuse(&comm, named(comm) + ": " + text_of(operation) + ", type " + std::to_string(operation.type) + ", meets one of " +
                       std::to_string(other.bytes) + " bytes, type " + std::to_string(other.type));
@@ -117,7 +118,8 @@ void advance(ncclComm& comm, Operation& operation) {
   auto& others = operation.sends ? pair.receives_posted : pair.sends_posted;
   if (!operation.posted) {
     if (mine != operation.number - 1) return;  // an earlier one to the same peer in the same group goes first
-    (operation.sends ? pair.send : pair.receive)[operation.number % 2] = {operation.bytes, static_cast<std::uint32_t>(operation.type)};
+    Posted* posted = operation.sends ? pair.send : pair.receive;
+    posted[operation.number % 2] = {operation.bytes, static_cast<std::uint32_t>(operation.type)};
     mine = operation.number;
     operation.posted = true;
   }
