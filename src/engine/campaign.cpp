@@ -13,6 +13,7 @@
 #include "engine/transfer_options.hpp"
 #include "engine/version.hpp"
 #include "results/hdf5.hpp"
+#include "results/link_model.hpp"
 #include "results/journal.hpp"
 
 namespace lynxkv::engine {
@@ -86,6 +87,10 @@ void derive_results(const Preparation& preparation, RunOutcome& outcome) {
   nlohmann::json facts = nlohmann::json::parse(attempt_json(preparation));
   facts["result_config"] = nlohmann::json::parse(preparation.result_json);
   facts["restart_count"] = contents.attempts.empty() ? 0 : contents.attempts.size() - 1;
+  const results::LinkModel link = results::fit_link(results::transfers_of(contents.rows));
+  if (link.known())
+    facts["link_model"] = {{"latency_s", link.latency_s},       {"bytes_per_s", link.bytes_per_s}, {"transfers", link.transfers},
+                           {"apart_median", link.apart_median}, {"apart_p90", link.apart_p90}};
   results::Hdf5Meta meta;
   meta.complete = outcome.complete;
   meta.config_yaml = to_yaml(preparation.config);

@@ -228,6 +228,7 @@ Report make_report(const std::vector<Output>& outputs) {
     elements.push_back(elements_per_token(output));
     if (output.complete == false)
       report.notes.push_back(output.name + ": incomplete; run the same command again to do what is missing");
+    report.links.push_back(fit_link(transfers_of(output.rows)));
     for (const Row& row : output.rows)
       groups[{row.key.suite, row.key.task, row.key.length}][row.key.mode][i][id_of(row)] = &row;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "results/link_model.hpp"
 #include "results/output.hpp"
 
 namespace lynxkv::results {
@@ -50,6 +51,7 @@ struct ReportGroup {
 struct Report {
   std::vector<std::string> outputs;  // names
   std::vector<ReportGroup> groups;   // by suite, task, length
+  std::vector<LinkModel> links;      // by output; unknown where nothing was sent after a prefill
   std::vector<std::string> notes;    // what a reader has to know to read the numbers right
 };
 

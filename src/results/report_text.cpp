@@ -167,6 +167,22 @@ json line_json(const Report& report, const ReportLine& line) {
           {"retries", line.retries}};
 }
 
+// What the transfers say of the link, an output a line.
+std::vector<std::string> link_lines(const Report& report) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < report.links.size(); ++i)
+    if (report.links[i].known())
+      lines.push_back("link" + (report.links.size() > 1 ? " of " + report.outputs[i] : std::string()) +
+                      ", fitted: time = " + describe(report.links[i]));
+  return lines;
+}
+
+json link_json(const LinkModel& model) {
+  if (!model.known()) return nullptr;
+  return {{"latency_s", model.latency_s},       {"bytes_per_s", model.bytes_per_s}, {"transfers", model.transfers},
+          {"apart_median", model.apart_median}, {"apart_p90", model.apart_p90}};
+}
+
 }  // namespace
 
 std::vector<ReportTable> make_tables(const Report& report) {
@@ -179,6 +195,7 @@ std::string to_text(const Report& report) {
   std::string text;
   for (const ReportTable& table : make_tables(report)) text += (text.empty() ? "" : "\n") + aligned(table);
   if (!report.groups.empty()) text += std::string("\n") + legend + "\n";
+  for (const std::string& line : link_lines(report)) text += line + "\n";
   for (const std::string& note : report.notes) text += "note: " + note + "\n";
   return text;
 }
@@ -198,6 +215,7 @@ std::string to_markdown(const Report& report) {
     text += "\n";
   }
   if (!report.groups.empty()) text += std::string("\n") + legend + "\n";
+  for (const std::string& line : link_lines(report)) text += "\n" + line + "\n";
   for (const std::string& note : report.notes) text += "\nNote: " + note + "\n";
   return text;
 }
@@ -210,8 +228,10 @@ std::string to_json(const Report& report) {
     groups.push_back(
         {{"suite", group.suite}, {"task", group.task}, {"length", group.length}, {"lines", lines}});
   }
+  json links = json::array();
+  for (const LinkModel& model : report.links) links.push_back(link_json(model));
   const json document = {
-      {"schema_version", 1}, {"outputs", report.outputs}, {"groups", groups}, {"notes", report.notes}};
+      {"schema_version", 1}, {"outputs", report.outputs}, {"groups", groups}, {"links", links}, {"notes", report.notes}};
   return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
