@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs one scenario of mpi_scenarios under mpirun and checks how the job ends.
-#   scenario.sh BINARY SCENARIO RANKS memory|tcp [mpi|nccl]
+#   scenario.sh BINARY SCENARIO RANKS memory|tcp|ucx [mpi|nccl]
 # Scenarios in which a rank fails have to end with a nonzero code, and by themselves.
 set -uo pipefail
 binary=$1 scenario=$2 ranks=$3 path=$4 transport=${5:-mpi}
@@ -9,13 +9,16 @@ command -v mpirun >/dev/null || { echo "SKIPPED: there is no mpirun here"; exit 
 # Open MPI wants this said twice where root runs it, as in a container.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 case $path in
-  memory) btl=vader,self ;;
-  tcp) btl=tcp,self ;;
+  memory) how=(--mca pml ob1 --mca btl vader,self) ;;
+  tcp) how=(--mca pml ob1 --mca btl tcp,self) ;;
+  ucx) # over whatever UCX finds here; Open MPI by itself takes it for the devices that it knows only
+    ompi_info --parsable 2>/dev/null | grep -q '^mca:pml:ucx:' || { echo "SKIPPED: this Open MPI has no UCX"; exit 77; }
+    how=(--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any) ;;
   *) echo "unknown path $path"; exit 2 ;;
 esac
 limit=60
 began=$(date +%s%N)
-timeout --kill-after=5 "$limit" mpirun -n "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl "$btl" \
+timeout --kill-after=5 "$limit" mpirun -n "$ranks" --oversubscribe --bind-to none "${how[@]}" \
   "$binary" "$scenario" "$transport"
 code=$?
 took_ms=$(( ($(date +%s%N) - began) / 1000000 ))
