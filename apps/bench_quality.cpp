@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
-#include <functional>
-#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -66,6 +66,21 @@ struct Line {
       argmax_gain_error, encode, decode;
 };
 
+// Where no model answered there is nothing to say; a table shows "-", JSON null.
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+std::string dashes(std::string text) {
+  for (std::size_t at = 0; (at = text.find("nan", at)) != std::string::npos;) text.replace(at, 3, "  -");
+  return text;
+}
+
+void forget_answers(Result& result) {
+  for (Summary& summary : result.summaries)
+    for (quality::LevelSummary& level : summary.levels)
+      for (quality::Mean* mean : {&level.kl, &level.argmax, &level.attention, &level.argmax_gain, &level.kl_ratio})
+        *mean = {nothing, nothing};
+}
+
 std::vector<Line> lines_of(const Result& result) {
   std::vector<Line> lines;
   for (std::size_t i = 0; i < result.summaries.size(); ++i) {
@@ -92,10 +107,12 @@ void print(const QualityOptions& options, const Result& result) {
              "rms K", "nmse K", "rms V", "nmse V", "attn", "KL", "argmax", "xKL", "+-", "encode", "decode");
   fmt::print("{:<22} {:<6} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>4} {:>6} {:>6}\n", "", "", "/elem", "", "",
              "", "", "", "nats", "share", "", "%", "GB/s", "GB/s");
-  for (const Line& line : lines_of(result))
-    fmt::print("{:<22} {:<6} {:>7.3f} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>7.4f} {:>7.3f} {:>4.0f} {:>6.1f} {:>6.1f}\n",
+  for (const Line& line : lines_of(result)) {
+    const std::string text = fmt::format("{:<22} {:<6} {:>7.3f} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>7.4f} {:>7.3f} {:>4.0f} {:>6.1f} {:>6.1f}\n",
                line.name, line.level, line.bits, line.rms_k, line.nmse_k, line.rms_v, line.nmse_v, line.attention,
                line.kl, line.argmax, line.kl_ratio, 100 * line.kl_ratio_error, line.encode, line.decode);
+    fmt::print("{}{}", text.substr(0, 22), dashes(text.substr(22)));
+  }
 }
 
 std::string csv(const Result& result) {
@@ -222,6 +239,7 @@ int run_quality(const QualityOptions& options) {
     result.documents.push_back(fs::path(options.kv).filename().string());
   }
   result.summaries = study.summaries();
+  if (!options.kv.empty()) forget_answers(result);
   kernels::start_runtime(1, kernels::best_isa());
   result.speeds.memcpy = quality::measure_memcpy(capture);
   for (const quality::Variant& variant : study.variants())

@@ -113,9 +113,8 @@ struct Magnitudes {
   Word sign;  // d's sign bit, the rest is rubble
 };
 
-template <bool kDivide, class Guesser>
-HWY_INLINE Magnitudes magnitudes(Float x, const HalfState& half, const Guesser& guesser, const LynxTables& tables) {
-  const Float xn = kDivide ? divided(x, half) : corrected(x, half);
+template <class Guesser>
+HWY_INLINE Magnitudes magnitudes(Float xn, const HalfState& half, const Guesser& guesser, const LynxTables& tables) {
   const Float d = hn::Add(xn, half.minus_mu);
   const Float size = hn::Abs(d);
   const Float guess = guesser(hn::Mul(size, half.per_sg));
@@ -128,11 +127,17 @@ HWY_INLINE Magnitudes magnitudes(Float x, const HalfState& half, const Guesser& 
   return {m, hn::BitCast(Words(), d)};
 }
 
-template <bool kDivide, bool kResidual, class Guesser>
-HWY_INLINE void code_row(Word pairs, const HalfState& even, const HalfState& odd, const Guesser& guesser,
+template <bool kDivide>
+HWY_INLINE Float normalised(Float x, const HalfState& half) {
+  return kDivide ? divided(x, half) : corrected(x, half);
+}
+
+// Both halves normalised.
+template <bool kResidual, class Guesser>
+HWY_INLINE void code_row(Float even_xn, Float odd_xn, const HalfState& even, const HalfState& odd, const Guesser& guesser,
                          const LynxTables& tables, std::byte* anchor, std::byte* residual) {
-  const Magnitudes low = magnitudes<kDivide>(even_values(pairs), even, guesser, tables);
-  const Magnitudes high = magnitudes<kDivide>(odd_values(pairs), odd, guesser, tables);
+  const Magnitudes low = magnitudes(even_xn, even, guesser, tables);
+  const Magnitudes high = magnitudes(odd_xn, odd, guesser, tables);
   const Word seven = hn::Set(Words(), 7);
   const Word a = hn::Or(hn::ShiftRight<4>(hn::Add(low.m, seven)),
                         hn::And(hn::Add(high.m, seven), hn::Set(Words(), 0xf0)));
@@ -169,8 +174,8 @@ HWY_INLINE void normalise_rows(const Bf16* row, int count, std::size_t channels,
   for (int i = 0; i < count; ++i, row += channels, even_xn += hn::Lanes(Floats()), odd_xn += hn::Lanes(Floats())) {
     const Word pairs = load_pairs(row);
     const Float low = even_values(pairs), high = odd_values(pairs);
-    hn::Store(kDivide ? divided(low, even) : corrected(low, even), Floats(), even_xn);
-    hn::Store(kDivide ? divided(high, odd) : corrected(high, odd), Floats(), odd_xn);
+    hn::Store(normalised<kDivide>(low, even), Floats(), even_xn);
+    hn::Store(normalised<kDivide>(high, odd), Floats(), odd_xn);
   }
 }
 
@@ -200,16 +205,29 @@ void code_chunks(const EncodePage& page, int first_pair, HalfState even, HalfSta
       if (coding.centre == LynxCentre::mean) sum = sums(row, count, channels, even, odd);
       low = chunk_scalars(even, even_values(least), even_values(largest), sum.even, static_cast<float>(count), coding);
       high = chunk_scalars(odd, odd_values(least), odd_values(largest), sum.odd, static_cast<float>(count), coding);
-      if (coding.fit == LynxFit::least_error) {
+      const bool fit = coding.fit == LynxFit::least_error;
+      if (fit) {
         normalise_rows<kDivide>(row, count, channels, even, odd, even_xn, odd_xn);
         low = fitted_scalars(even, low, even_values(least), even_values(largest), even_xn, count, coding);
         high = fitted_scalars(odd, high, odd_values(least), odd_values(largest), odd_xn, count, coding);
       }
-      std::size_t nibble = static_cast<std::size_t>(range.first - layout.sinks) * pairs + pair;
+      const std::size_t nibble = static_cast<std::size_t>(range.first - layout.sinks) * pairs + pair;
       const HalfState even_now = even, odd_now = odd;
-      for (int i = 0; i < count; ++i, row += channels, nibble += pairs)
-        code_row<kDivide, kResidual>(load_pairs(row), even_now, odd_now, guesser, coding.tables, nibbles + nibble,
-                                     kResidual ? page.residual + nibble : nullptr);
+      std::byte* residual = kResidual ? page.residual + nibble : nullptr;
+      std::byte* anchor = nibbles + nibble;
+      if (fit) {
+        for (int i = 0; i < count; ++i, anchor += pairs, residual += kResidual ? pairs : 0) {
+          const std::size_t at = static_cast<std::size_t>(i) * hn::Lanes(Floats());
+          code_row<kResidual>(hn::Load(Floats(), even_xn + at), hn::Load(Floats(), odd_xn + at), even_now, odd_now, guesser,
+                              coding.tables, anchor, residual);
+        }
+      } else {
+        for (int i = 0; i < count; ++i, row += channels, anchor += pairs, residual += kResidual ? pairs : 0) {
+          const Word both = load_pairs(row);
+          code_row<kResidual>(normalised<kDivide>(even_values(both), even_now), normalised<kDivide>(odd_values(both), odd_now),
+                              even_now, odd_now, guesser, coding.tables, anchor, residual);
+        }
+      }
     }
     store_byte_pairs(low.mu8, high.mu8, page.anchor + layout.mu8_at() + scalars_at);
     store_byte_pairs(low.sg8, high.sg8, page.anchor + layout.sg8_at() + scalars_at);
