@@ -55,7 +55,13 @@ std::unique_ptr<codec::Codec> codec_of(Request& request) {
   if (request.exact && request.codec != "lynx-exact")
     throw Error(ErrorCode::usage, "--exact", "codec " + request.codec + " has no exact stream; use --codec lynx");
   request.options = codec::preset_options(request.preset);
-  for (const std::string& item : request.set) request.options = codec::parse_options(item, request.options);
+  for (const std::string& item : request.set) {
+    try {
+      request.options = codec::parse_options(item, request.options);
+    } catch (const Error& error) {  // as it was typed
+      throw Error(error.code(), "--" + item.substr(0, item.find('=')), error.what());
+    }
+  }
   kernels::ensure_runtime();
   if (!on_cuda) return codec::make_codec(request.codec, request.options);
   auto codec = codec::make_codec_on_cuda(request.codec, request.options);
