@@ -158,8 +158,8 @@ TEST(CudaTraffic, OfTheExactStreamIsAtMostATenthMoreThanInputAndOutput) {
   check_exact({256, 192, 4, 32});
   check_exact({256, 1024, 4, 32});
   check_exact({100, 128, 0, 32});
-  check_exact({64, 4096, 4, 32});
-  check_exact({64, 8192, 4, 32});
+  check_exact({40, 4096, 4, 32});
+  check_exact({32, 8192, 4, 32});
 }
 
 TEST(CudaTraffic, IsAtMostATenthMoreThanInputAndOutput) {

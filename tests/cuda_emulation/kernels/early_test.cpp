@@ -136,8 +136,8 @@ TEST(CudaEarly, ResidualsAreMovedAndReadAsOnTheCpu) {
   LYNXKV_NEEDS_DEVICE();
   std::mt19937 draw(100);
   rig::under_every_setup([&] {
-    for (const int channels : {2, 10, 24, 66, 192})
-      for (const EarlyPlan& plan : {EarlyPlan{0, 3}, {1, 0}, {8, 24}, {40, 1}, {1 << 20, 0}, {2, 1 << 20}}) {
+    for (const int channels : {2, 10, 66})
+      for (const EarlyPlan& plan : {EarlyPlan{0, 3}, {1, 0}, {8, 24}, {40, 1}, {1 << 20, 1 << 20}}) {
         std::vector<EarlyOnCpu> pages;
         for (const LynxLayout& layout : {LynxLayout{1, channels, 0, 32}, {31, channels, 4, 32}, {33, channels, 0, 32}, {70, channels, 4, 32}}) {
           const EarlyPlan held{std::min(plan.pairs, channels / 2), std::min(plan.rows, layout.tokens - layout.sinks)};
