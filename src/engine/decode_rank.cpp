@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "engine/finished_row.hpp"
 #include "results/row_codec.hpp"
 
@@ -93,6 +94,8 @@ void DecodeRank::ask_for_overdue() {
     std::int64_t& heard_ns = heard_ns_[request->assign.prefill_rank];
     if (heard_ns == 0) heard_ns = now;
     if (now - heard_ns < overdue_after_ns << request->overdue) continue;
+    log::warning("request {}: rank {} has sent all and nothing came for {:.0f} s; what is missing is asked for again", id,
+                 request->assign.prefill_rank, seconds_between(heard_ns, now));
     ++request->overdue;
     heard_ns = now;
     deserializer_.overdue(id).take();
