@@ -36,7 +36,7 @@ trap 'rm -rf "$work"' EXIT
 
 "$here/run.sh" --gbps "$gbps" -- "$(realpath "$binary")" run --out "$out" --set model.path="$model" \
   --set transfer.modes='[bf16, int8, int4, lynx]' --set transfer.start=after_prefill --set suite.lengths="[$length]" \
-  --set suite.samples="$samples" --set suite.max_tokens=40 "${settings[@]+"${settings[@]}"}" >"$work/log" 2>&1
+  --set suite.samples="$samples" --set suite.max_tokens=40 --set engine.max_batch=1 --set suite.template=none "${settings[@]+"${settings[@]}"}" >"$work/log" 2>&1
 code=$?
 [ $code = 77 ] && { cat "$work/log"; exit 77; }
 [ $code = 0 ] || { tail -30 "$work/log"; echo "FAILED: the job across the link ended with $code"; exit 1; }
