@@ -33,11 +33,15 @@ void need_gpu(const char* option) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const std::filesystem::path beside = self.parent_path() / emulated_name;
   if (self.filename() != emulated_name && access(beside.c_str(), X_OK) == 0) {
-    std::fprintf(stderr, "lynxkv: no GPU here (%s): the CUDA kernels run under the emulation of CUDA on the CPU, which proves their bytes, not their speed\n",
+    std::fprintf(stderr,
+                 "lynxkv: no GPU here (%s): the CUDA kernels run under the emulation of CUDA on the CPU, "
+                 "which proves their bytes, not their speed\n",
                  list.note.c_str());
     become(beside);
   }
-  throw Error(ErrorCode::usage, option, "no GPU here (" + list.note + "), and no " + emulated_name + " beside this program; use --backend cpu");
+  throw Error(
+      ErrorCode::usage, option,
+      "no GPU here (" + list.note + "), and no " + emulated_name + " beside this program; use --backend cpu");
 }
 
 }  // namespace lynxkv::apps

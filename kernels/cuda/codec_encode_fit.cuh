@@ -1,5 +1,5 @@
-// LynxFit::least_error on a GPU: a lane tries the scalars of a channel's chunk, in the order and by the measure that
-// kernels/codec_math.hpp gives.
+// LynxFit::least_error on a GPU: a lane tries the scalars of a channel's chunk, in the order and by the
+// measure that kernels/codec_math.hpp gives.
 #pragma once
 
 #include "kernels/cuda/codec_encode_state.cuh"
@@ -15,9 +15,15 @@ struct ChunkColumn {
   float gmin, gscale, per_gscale;
   bool divide;
 
-  __device__ ChunkColumn(const std::uint32_t* slice_rows, TokenRange tokens, const PageTerms& page, int slice_channel, bool only_division)
-      : rows(slice_rows), range(tokens), channel(slice_channel), gmin(page.gmin[slice_channel]), gscale(page.gscale[slice_channel]),
-        per_gscale(page.per_gscale[slice_channel]), divide(only_division) {}
+  __device__ ChunkColumn(const std::uint32_t* slice_rows, TokenRange tokens, const PageTerms& page,
+                         int slice_channel, bool only_division)
+      : rows(slice_rows),
+        range(tokens),
+        channel(slice_channel),
+        gmin(page.gmin[slice_channel]),
+        gscale(page.gscale[slice_channel]),
+        per_gscale(page.per_gscale[slice_channel]),
+        divide(only_division) {}
   __device__ float at(int token) const {
     const std::uint32_t word = rows[token * slice_pairs + channel / 2];
     const Bf16 x = channel % 2 == 0 ? even_of(word) : odd_of(word);
@@ -37,8 +43,9 @@ __device__ inline float chunk_spread(float low, float high, float mu) {
 
 // low, high: the column's extremes. start: what they give. scalar_code: lynx_scalar_code of a spread.
 template <class ScalarCode>
-__device__ inline FitScalars fitted_scalars(const ChunkColumn& column, float low, float high, FitScalars start,
-                                            const EncodeCoding& coding, const LynxTables& tables, ScalarCode scalar_code) {
+__device__ inline FitScalars fitted_scalars(const ChunkColumn& column, float low, float high,
+                                            FitScalars start, const EncodeCoding& coding,
+                                            const LynxTables& tables, ScalarCode scalar_code) {
   const float steps = lynx_fit_steps(tables.levels);
   FitScalars best = start;
   float least = __uint_as_float(0x7f800000u);

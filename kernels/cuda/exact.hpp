@@ -12,16 +12,16 @@
 namespace lynxkv::kernels::cuda {
 
 struct ExactEncodePage {
-  const Bf16* rows = nullptr;           // [tokens][channels]
-  const std::byte* anchor = nullptr;    // what lynx_encode made of them, earlier in the same stream
+  const Bf16* rows = nullptr;         // [tokens][channels]
+  const std::byte* anchor = nullptr;  // what lynx_encode made of them, earlier in the same stream
   const std::byte* residual = nullptr;
-  std::byte* payload = nullptr;         // room for exact_bound_bytes()
-  int tokens = 0;                       // 1 .. 256
-  int sinks = 0;                        // 0 .. tokens
+  std::byte* payload = nullptr;  // room for exact_bound_bytes()
+  int tokens = 0;                // 1 .. 256
+  int sinks = 0;                 // 0 .. tokens
 };
 
-// sizes: device memory, one word a page, set to the payload's bytes. Outcome `not_finite`: the anchor is none of an
-// encoder's, as that of a page which travels raw; payload and size are then undefined.
+// sizes: device memory, one word a page, set to the payload's bytes. Outcome `not_finite`: the anchor is none
+// of an encoder's, as that of a page which travels raw; payload and size are then undefined.
 void exact_encode(std::span<const ExactEncodePage> pages, const LynxShape& shape, const LynxCoding& coding,
                   std::uint32_t* sizes, std::uint32_t* outcomes, StreamHandle stream);
 

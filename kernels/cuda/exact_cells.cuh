@@ -1,5 +1,5 @@
-// The cells of the exact stream on a GPU: what all values of a block's segments look up, in shared memory, and a
-// lane's way through the page.
+// The cells of the exact stream on a GPU: what all values of a block's segments look up, in shared memory,
+// and a lane's way through the page.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ struct ExactShare {
 };
 
 struct ExactBlockTables {
-  float inner[256], outer[256];   // by both nibbles, the anchor's high
+  float inner[256], outer[256];    // by both nibbles, the anchor's high
   float scalar[256], centre[256];  // by sg8, by mu8
   ExactShare share[exact_widest_cell + 1];
 
@@ -50,30 +50,36 @@ struct SegmentRange {
 __host__ __device__ inline int exact_segments(std::size_t values) {
   return static_cast<int>((values + exact_segment_values - 1) / exact_segment_values);
 }
-__host__ __device__ inline std::size_t exact_values(const LynxLayout& layout) { return layout.nibble_bytes() * 2; }
+__host__ __device__ inline std::size_t exact_values(const LynxLayout& layout) {
+  return layout.nibble_bytes() * 2;
+}
 
 __device__ inline SegmentRange segments_of_group(const LynxLayout& layout, int group, int warps) {
   const std::size_t values = exact_values(layout), channels = static_cast<std::size_t>(layout.channels);
-  const int all = exact_segments(values), first = group * warps, last = first + warps < all ? first + warps : all;
+  const int all = exact_segments(values), first = group * warps,
+            last = first + warps < all ? first + warps : all;
   if (first >= last) return {0, 0, 0, -1};
   const std::size_t from = static_cast<std::size_t>(first) * exact_segment_values;
-  const std::size_t end = static_cast<std::size_t>(last) * exact_segment_values, to = (end < values ? end : values) - 1;
+  const std::size_t end = static_cast<std::size_t>(last) * exact_segment_values,
+                    to = (end < values ? end : values) - 1;
   return {first, last, (layout.sinks + static_cast<int>(from / channels)) / layout.chunk_tokens,
           (layout.sinks + static_cast<int>(to / channels)) / layout.chunk_tokens};
 }
 
 // Chunks that `warps` segments side by side touch at most.
 inline int chunks_of_segments(int warps, int channels, int chunk_tokens, int chunks) {
-  const std::size_t tokens = (static_cast<std::size_t>(warps) * exact_segment_values - 2) / static_cast<std::size_t>(channels) + 2;
+  const std::size_t tokens =
+      (static_cast<std::size_t>(warps) * exact_segment_values - 2) / static_cast<std::size_t>(channels) + 2;
   const std::size_t touched = (tokens - 1) / static_cast<std::size_t>(chunk_tokens) + 2;
   return touched < static_cast<std::size_t>(chunks) ? static_cast<int>(touched) : chunks;
 }
 
-// The scalars of a page's channels and of a range's chunks: each value looks at six bytes of them, so a block keeps
-// them in shared memory where that is large enough for a page this wide.
+// The scalars of a page's channels and of a range's chunks: each value looks at six bytes of them, so a block
+// keeps them in shared memory where that is large enough for a page this wide.
 struct ExactScalars {
   std::uint32_t* scales;  // [channels]: gmin low, gscale high; null: looked up where they lie
-  std::uint32_t* codes;   // [chunks of the range][channels / 2]: mu8, sg8 of the even channel, then of the odd one
+  std::uint32_t*
+      codes;  // [chunks of the range][channels / 2]: mu8, sg8 of the even channel, then of the odd one
 
   __host__ __device__ static std::size_t bytes(int channels, int chunks) {
     return static_cast<std::size_t>(channels) * (4 + 2 * static_cast<std::size_t>(chunks));
@@ -86,8 +92,10 @@ struct ExactScalars {
     for (int pair = static_cast<int>(threadIdx.x); pair < pairs; pair += threads) {
       const std::size_t at = static_cast<std::size_t>(pair) * 4;
       const std::uint32_t gmin = __ldg(reinterpret_cast<const unsigned int*>(anchor + layout.gmin_at() + at));
-      const std::uint32_t gscale = __ldg(reinterpret_cast<const unsigned int*>(anchor + layout.gscale_at() + at));
-      finite = finite && is_finite(even_of(gmin)) && is_finite(odd_of(gmin)) && is_finite(even_of(gscale)) && is_finite(odd_of(gscale));
+      const std::uint32_t gscale =
+          __ldg(reinterpret_cast<const unsigned int*>(anchor + layout.gscale_at() + at));
+      finite = finite && is_finite(even_of(gmin)) && is_finite(odd_of(gmin)) && is_finite(even_of(gscale)) &&
+               is_finite(odd_of(gscale));
       if (scales == nullptr) continue;
       scales[2 * pair] = pair_word(even_of(gmin), even_of(gscale));
       scales[2 * pair + 1] = pair_word(odd_of(gmin), odd_of(gscale));
@@ -95,10 +103,14 @@ struct ExactScalars {
     if (scales == nullptr) return finite;
     for (int chunk = range.first_chunk; chunk <= range.last_chunk; ++chunk)
       for (int pair = static_cast<int>(threadIdx.x); pair < pairs; pair += threads) {
-        const std::size_t at = static_cast<std::size_t>(chunk) * static_cast<std::size_t>(layout.channels) + static_cast<std::size_t>(pair) * 2;
-        const std::uint32_t mu8 = __ldg(reinterpret_cast<const unsigned short*>(anchor + layout.mu8_at() + at));
-        const std::uint32_t sg8 = __ldg(reinterpret_cast<const unsigned short*>(anchor + layout.sg8_at() + at));
-        codes[(chunk - range.first_chunk) * pairs + pair] = (mu8 & 0xffu) | (sg8 & 0xffu) << 8 | (mu8 >> 8) << 16 | (sg8 >> 8) << 24;
+        const std::size_t at = static_cast<std::size_t>(chunk) * static_cast<std::size_t>(layout.channels) +
+                               static_cast<std::size_t>(pair) * 2;
+        const std::uint32_t mu8 =
+            __ldg(reinterpret_cast<const unsigned short*>(anchor + layout.mu8_at() + at));
+        const std::uint32_t sg8 =
+            __ldg(reinterpret_cast<const unsigned short*>(anchor + layout.sg8_at() + at));
+        codes[(chunk - range.first_chunk) * pairs + pair] =
+            (mu8 & 0xffu) | (sg8 & 0xffu) << 8 | (mu8 >> 8) << 16 | (sg8 >> 8) << 24;
       }
     return finite;
   }
@@ -107,8 +119,8 @@ struct ExactScalars {
 // One lane's value of a segment, from the segment's first step on.
 class ExactCursor {
  public:
-  __device__ ExactCursor(const std::byte* anchor, const LynxLayout& layout, const ExactScalars& scalars, int first_chunk,
-                         std::size_t value)
+  __device__ ExactCursor(const std::byte* anchor, const LynxLayout& layout, const ExactScalars& scalars,
+                         int first_chunk, std::size_t value)
       : anchor_(anchor), layout_(layout), scalars_(scalars), first_chunk_(first_chunk) {
     const std::size_t row = value / static_cast<std::size_t>(layout.channels);
     token_ = layout.sinks + static_cast<int>(row);
@@ -125,16 +137,21 @@ class ExactCursor {
     std::uint32_t scale, codes;
     if (scalars_.scales != nullptr) {
       scale = scalars_.scales[channel_];
-      codes = scalars_.codes[(chunk_ - first_chunk_) * (layout_.channels / 2) + channel_ / 2] >> (channel_ % 2 * 16) & 0xffffu;
+      codes = scalars_.codes[(chunk_ - first_chunk_) * (layout_.channels / 2) + channel_ / 2] >>
+                  (channel_ % 2 * 16) &
+              0xffffu;
     } else {
-      const std::size_t at = static_cast<std::size_t>(chunk_) * static_cast<std::size_t>(layout_.channels) + static_cast<std::size_t>(channel_);
+      const std::size_t at = static_cast<std::size_t>(chunk_) * static_cast<std::size_t>(layout_.channels) +
+                             static_cast<std::size_t>(channel_);
       const std::size_t scale_at = static_cast<std::size_t>(channel_) * 2;
-      scale = load_short(anchor_ + layout_.gmin_at() + scale_at) | load_short(anchor_ + layout_.gscale_at() + scale_at) << 16;
+      scale = load_short(anchor_ + layout_.gmin_at() + scale_at) |
+              load_short(anchor_ + layout_.gscale_at() + scale_at) << 16;
       codes = load_byte(anchor_ + layout_.mu8_at() + at) | load_byte(anchor_ + layout_.sg8_at() + at) << 8;
     }
     const float gmin = even_value(scale), gscale = odd_value(scale);
     const float mu = tables.centre[codes & 0xffu], sg = tables.scalar[codes >> 8];
-    return exact_cell(exact_bound(tables.inner[nibbles], sg, mu, gscale, gmin), exact_bound(tables.outer[nibbles], sg, mu, gscale, gmin));
+    return exact_cell(exact_bound(tables.inner[nibbles], sg, mu, gscale, gmin),
+                      exact_bound(tables.outer[nibbles], sg, mu, gscale, gmin));
   }
 
  private:
@@ -162,8 +179,10 @@ struct ResidualBytes {
 
   // Four bytes from byte `at` of the whole residual on, of `there` values.
   __device__ std::uint32_t load(std::size_t at, int there) const {
-    if (sources == nullptr) return load_nibbles(residual + at, there, there >= block_channels && is_aligned(residual, 4));
-    int row = static_cast<int>(at / static_cast<std::size_t>(place.row_bytes)), pair = static_cast<int>(at) - row * place.row_bytes;
+    if (sources == nullptr)
+      return load_nibbles(residual + at, there, there >= block_channels && is_aligned(residual, 4));
+    int row = static_cast<int>(at / static_cast<std::size_t>(place.row_bytes)),
+        pair = static_cast<int>(at) - row * place.row_bytes;
     std::uint32_t codes = 0;
     for (int i = 0; i < block_channels / 2 && 2 * i < there; ++i, ++pair) {
       if (pair == place.row_bytes) pair = 0, ++row;
@@ -189,7 +208,8 @@ struct NibbleTile {
   std::uint32_t anchor, residual;
 
   // `first`: the tile's first value in the page, a multiple of 256; `there`: values from there on.
-  __device__ void load(const std::byte* anchor_nibbles, const ResidualBytes& residuals, std::size_t first, int there, int lane) {
+  __device__ void load(const std::byte* anchor_nibbles, const ResidualBytes& residuals, std::size_t first,
+                       int there, int lane) {
     const int mine = there - lane * block_channels;
     const std::size_t at = first / 2 + static_cast<std::size_t>(lane) * (block_channels / 2);
     const bool whole = mine >= block_channels;
@@ -198,8 +218,10 @@ struct NibbleTile {
   }
   // Of the lane's value in a step: the anchor's nibble high. The whole warp comes here.
   __device__ int of_step(int step, int lane) const {
-    const int from = step * (lanes / block_channels) + lane / block_channels, shift = lane % block_channels * 4;
-    const std::uint32_t code = __shfl_sync(whole_warp, anchor, from), rest = __shfl_sync(whole_warp, residual, from);
+    const int from = step * (lanes / block_channels) + lane / block_channels,
+              shift = lane % block_channels * 4;
+    const std::uint32_t code = __shfl_sync(whole_warp, anchor, from),
+                        rest = __shfl_sync(whole_warp, residual, from);
     return static_cast<int>((code >> shift & 15u) << 4 | (rest >> shift & 15u));
   }
 };

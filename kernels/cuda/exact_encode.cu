@@ -1,6 +1,6 @@
-// The exact stream, encoded: a block takes a page, a warp a segment of it at a time, from its last value to its first.
-// A segment's words wait in shared memory until the block knows where it begins, so nothing is written twice; one that
-// does not fit there is coded a second time, straight to its place.
+// The exact stream, encoded: a block takes a page, a warp a segment of it at a time, from its last value to
+// its first. A segment's words wait in shared memory until the block knows where it begins, so nothing is
+// written twice; one that does not fit there is coded a second time, straight to its place.
 #include <cuda_runtime.h>
 
 #include "base/check.hpp"
@@ -15,13 +15,15 @@ namespace lynxkv::kernels::cuda {
 namespace {
 
 constexpr int encode_warps_limit = 8;
-constexpr int kept_words = 3584, kept_extras = 1024;  // of a segment, in shared memory: 4.5 bits a value, real KV takes 2.4
+constexpr int kept_words = 3584,
+              kept_extras = 1024;  // of a segment, in shared memory: 4.5 bits a value, real KV takes 2.4
 
 struct SegmentCounts {
   std::uint32_t words, extras;
 };
 
-// Behind it in shared memory: for each warp kept_words and kept_extras, then scales and codes of ExactScalars.
+// Behind it in shared memory: for each warp kept_words and kept_extras, then scales and codes of
+// ExactScalars.
 struct EncodeShared {
   ExactBlockTables tables;
   SegmentCounts counts[encode_warps_limit];
@@ -72,7 +74,8 @@ __device__ inline void encode_value(std::uint32_t& state, ExactCell cell, std::u
                                     const ExactBlockTables& tables, SegmentSink& sink, unsigned lanes_below) {
   const bool wide = cell.count > exact_widest_cell, coded = active && !wide;
   std::uint32_t share = tables.share[wide ? exact_widest_cell : cell.count].share;
-  const auto count = static_cast<std::uint32_t>(cell.count), member = static_cast<std::uint32_t>(exact_ordinal(Bf16{bits}) - cell.first);
+  const auto count = static_cast<std::uint32_t>(cell.count),
+             member = static_cast<std::uint32_t>(exact_ordinal(Bf16{bits}) - cell.first);
   const bool none = coded && member >= count;
   const std::uint32_t start = (none ? count : member) * share;
   if (none) share = exact_slots - start;
@@ -87,25 +90,33 @@ __device__ inline void encode_value(std::uint32_t& state, ExactCell cell, std::u
 }
 
 // One warp: a whole segment. Gives the lane's state.
-__device__ inline std::uint32_t encode_segment(const EncodePlace& place, int segment, int lane, SegmentSink& sink) {
-  const std::size_t first = static_cast<std::size_t>(segment) * exact_segment_values, left = exact_values(place.layout) - first;
+__device__ inline std::uint32_t encode_segment(const EncodePlace& place, int segment, int lane,
+                                               SegmentSink& sink) {
+  const std::size_t first = static_cast<std::size_t>(segment) * exact_segment_values,
+                    left = exact_values(place.layout) - first;
   const int values = static_cast<int>(left < exact_segment_values ? left : exact_segment_values);
-  const int steps = (values + lanes - 1) / lanes, tiles = (values + exact_tile_values - 1) / exact_tile_values;
+  const int steps = (values + lanes - 1) / lanes,
+            tiles = (values + exact_tile_values - 1) / exact_tile_values;
   const std::byte* anchor_nibbles = place.page.anchor + place.layout.nibbles_at();
-  const auto* rows = reinterpret_cast<const unsigned short*>(place.page.rows) + place.layout.gmin_at() / 2 + first;
-  ExactCursor cursor(place.page.anchor, place.layout, place.scalars, place.range.first_chunk, first + static_cast<std::size_t>((steps - 1) * lanes + lane));
+  const auto* rows =
+      reinterpret_cast<const unsigned short*>(place.page.rows) + place.layout.gmin_at() / 2 + first;
+  ExactCursor cursor(place.page.anchor, place.layout, place.scalars, place.range.first_chunk,
+                     first + static_cast<std::size_t>((steps - 1) * lanes + lane));
   const unsigned lanes_below = (1u << lane) - 1;
   std::uint32_t state = exact_state_floor;
   const auto load = [&](NibbleTile& tile, int index) {
     const int from = index * exact_tile_values;
-    tile.load(anchor_nibbles, {place.page.anchor, place.page.residual, nullptr, EarlyPlace(place.layout, 0, 0)}, first + static_cast<std::size_t>(from), values - from, lane);
+    tile.load(anchor_nibbles,
+              {place.page.anchor, place.page.residual, nullptr, EarlyPlace(place.layout, 0, 0)},
+              first + static_cast<std::size_t>(from), values - from, lane);
   };
   NibbleTile next;
   load(next, tiles - 1);
   for (int tile = tiles - 1; tile >= 0; --tile) {
     const NibbleTile codes = next;
     if (tile > 0) load(next, tile - 1);
-    const int last = steps - tile * exact_tile_steps < exact_tile_steps ? steps - tile * exact_tile_steps : exact_tile_steps;
+    const int last = steps - tile * exact_tile_steps < exact_tile_steps ? steps - tile * exact_tile_steps
+                                                                        : exact_tile_steps;
     for (int step = last - 1; step >= 0; --step, cursor.retreat()) {
       const int value = tile * exact_tile_values + step * lanes + lane, nibbles = codes.of_step(step, lane);
       const bool active = value < values;
@@ -118,8 +129,9 @@ __device__ inline std::uint32_t encode_segment(const EncodePlace& place, int seg
 }
 
 // One warp: a segment's part of the payload, from shared memory or, where that was too small, coded again.
-__device__ inline void write_segment(const EncodePlace& place, int segment, int lane, const SegmentCounts& counts,
-                                     const unsigned short* kept, std::uint32_t state, std::size_t at) {
+__device__ inline void write_segment(const EncodePlace& place, int segment, int lane,
+                                     const SegmentCounts& counts, const unsigned short* kept,
+                                     std::uint32_t state, std::size_t at) {
   auto* states = reinterpret_cast<unsigned short*>(place.page.payload + at) + 2 * lane;
   __stcs(states, static_cast<unsigned short>(state));
   __stcs(states + 1, static_cast<unsigned short>(state >> 16));
@@ -135,7 +147,8 @@ __device__ inline void write_segment(const EncodePlace& place, int segment, int 
     encode_segment(place, segment, lane, sink);
     return;
   }
-  for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < counts.words; i += lanes) __stcs(words + i, kept[kept_words - counts.words + i]);
+  for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < counts.words; i += lanes)
+    __stcs(words + i, kept[kept_words - counts.words + i]);
   for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < counts.extras; i += lanes)
     __stcs(extras + i, kept[kept_words + kept_extras - counts.extras + i]);
 }
@@ -144,13 +157,17 @@ __device__ inline void write_segment(const EncodePlace& place, int segment, int 
 __device__ inline void write_stored(const ExactEncodePage& page, const LynxLayout& layout) {
   const auto* from = reinterpret_cast<const unsigned int*>(page.rows) + layout.gmin_at() / 4;
   auto* to = reinterpret_cast<unsigned int*>(page.payload + exact_form_bytes);
-  for (std::size_t i = threadIdx.x; i < exact_values(layout) / 2; i += blockDim.x) __stcs(to + i, __ldcs(from + i));
+  for (std::size_t i = threadIdx.x; i < exact_values(layout) / 2; i += blockDim.x)
+    __stcs(to + i, __ldcs(from + i));
 }
 
-// The block: one round of segments, and how many bytes the payload has behind them; 0 where a scale is not finite.
-__device__ inline std::uint32_t encode_range(const EncodePlace& place, std::uint32_t bytes, std::uint32_t bound, EncodeShared& shared) {
+// The block: one round of segments, and how many bytes the payload has behind them; 0 where a scale is not
+// finite.
+__device__ inline std::uint32_t encode_range(const EncodePlace& place, std::uint32_t bytes,
+                                             std::uint32_t bound, EncodeShared& shared) {
   const int warp = static_cast<int>(threadIdx.x) / lanes, lane = static_cast<int>(threadIdx.x) % lanes;
-  if (!place.scalars.fill(place.page.anchor, place.layout, place.range)) atomicMax(&shared.outcome, static_cast<std::uint32_t>(PageOutcome::not_finite));
+  if (!place.scalars.fill(place.page.anchor, place.layout, place.range))
+    atomicMax(&shared.outcome, static_cast<std::uint32_t>(PageOutcome::not_finite));
   __syncthreads();
   if (shared.outcome != 0) return 0;
   const int segment = place.range.first + warp;
@@ -159,25 +176,33 @@ __device__ inline std::uint32_t encode_range(const EncodePlace& place, std::uint
   std::uint32_t state = 0;
   if (segment < place.range.last) {
     state = encode_segment(place, segment, lane, sink);
-    if (lane == 0) shared.counts[warp] = {static_cast<std::uint32_t>(kept_words - sink.word_top), static_cast<std::uint32_t>(kept_extras - sink.extra_top)};
+    if (lane == 0)
+      shared.counts[warp] = {static_cast<std::uint32_t>(kept_words - sink.word_top),
+                             static_cast<std::uint32_t>(kept_extras - sink.extra_top)};
   }
   __syncthreads();
   std::uint32_t at = 0;
   for (int i = 0; i < place.range.last - place.range.first; ++i) {
     if (i == warp) at = bytes;
-    bytes += static_cast<std::uint32_t>(exact_states_bytes) + 2 * (shared.counts[i].words + shared.counts[i].extras);
+    bytes += static_cast<std::uint32_t>(exact_states_bytes) +
+             2 * (shared.counts[i].words + shared.counts[i].extras);
   }
-  if (bytes < bound && segment < place.range.last) write_segment(place, segment, lane, shared.counts[warp], kept, state, at);
+  if (bytes < bound && segment < place.range.last)
+    write_segment(place, segment, lane, shared.counts[warp], kept, state, at);
   return bytes;
 }
 
 // The block: one page.
-__device__ inline void encode_page(const ExactEncodePage& page, const LynxLayout& layout, const ExactScalars& scalars,
-                                   EncodeShared& shared, std::uint32_t* size, std::uint32_t* outcome) {
+__device__ inline void encode_page(const ExactEncodePage& page, const LynxLayout& layout,
+                                   const ExactScalars& scalars, EncodeShared& shared, std::uint32_t* size,
+                                   std::uint32_t* outcome) {
   const std::size_t values = exact_values(layout);
   const int segments = exact_segments(values), warps = static_cast<int>(blockDim.x) / lanes;
   const auto bound = static_cast<std::uint32_t>(values == 0 ? 0 : exact_form_bytes + values * 2);
-  std::uint32_t bytes = values == 0 ? 0 : static_cast<std::uint32_t>(exact_form_bytes + static_cast<std::size_t>(segments) * exact_counts_bytes);
+  std::uint32_t bytes = values == 0
+                            ? 0
+                            : static_cast<std::uint32_t>(
+                                  exact_form_bytes + static_cast<std::size_t>(segments) * exact_counts_bytes);
   for (int group = 0; group * warps < segments && bytes < bound; ++group) {
     __syncthreads();  // nobody uses the last round's scalars and words any more
     if (threadIdx.x == 0) shared.outcome = 0;
@@ -191,13 +216,14 @@ __device__ inline void encode_page(const ExactEncodePage& page, const LynxLayout
   const bool stored = bytes >= bound;
   if (stored) write_stored(page, layout);
   if (threadIdx.x != 0) return;
-  if (bytes != 0 && values != 0) __stcs(reinterpret_cast<unsigned int*>(page.payload), stored ? exact_stored : exact_coded);
+  if (bytes != 0 && values != 0)
+    __stcs(reinterpret_cast<unsigned int*>(page.payload), stored ? exact_stored : exact_coded);
   __stcs(size, stored ? bound : bytes);
 }
 
-__global__ void __launch_bounds__(encode_warps_limit * lanes)
-    encode_exact(const __grid_constant__ Batch<ExactEncodePage> batch, const __grid_constant__ ExactCoding coding,
-                 std::uint32_t* sizes, int staged) {
+__global__ void __launch_bounds__(encode_warps_limit* lanes)
+    encode_exact(const __grid_constant__ Batch<ExactEncodePage> batch,
+                 const __grid_constant__ ExactCoding coding, std::uint32_t* sizes, int staged) {
   EncodeShared& shared = *reinterpret_cast<EncodeShared*>(shared_memory());
   shared.tables.fill(coding);
   auto* const behind = reinterpret_cast<std::uint32_t*>(shared.kept(static_cast<int>(blockDim.x) / lanes));
@@ -218,17 +244,21 @@ __global__ void __launch_bounds__(encode_warps_limit * lanes)
 void exact_encode(std::span<const ExactEncodePage> pages, const LynxShape& shape, const LynxCoding& coding,
                   std::uint32_t* sizes, std::uint32_t* outcomes, StreamHandle stream) {
   for (const ExactEncodePage& page : pages) {
-    LYNXKV_CHECK(page.tokens >= 1 && page.tokens <= page_tokens_limit && page.sinks >= 0 && page.sinks <= page.tokens);
+    LYNXKV_CHECK(page.tokens >= 1 && page.tokens <= page_tokens_limit && page.sinks >= 0 &&
+                 page.sinks <= page.tokens);
     LYNXKV_CHECK(is_aligned(page.rows, 4) && is_aligned(page.anchor, 4) && is_aligned(page.payload, 4));
   }
   const ExactCoding used = exact_coding_of(coding);
-  for_batches(pages, shape.channels, shape.chunk_tokens, outcomes, stream, [&](const Batch<ExactEncodePage>& batch) {
-    const ExactGrid cut(tokens_limit(pages), shape, encode_warps_limit);
-    const std::size_t fixed = sizeof(EncodeShared) + static_cast<std::size_t>(cut.warps) * (kept_words + kept_extras) * 2;
-    const bool staged = fixed + cut.scalar_bytes <= shared_memory_limit("exact_encode");
-    launch_blocks_of(cut.warps * lanes, encode_exact, batch.pages, fixed + (staged ? cut.scalar_bytes : 0), stream, "exact_encode",
-                     batch, used, sizes + (batch.outcomes - outcomes), static_cast<int>(staged));
-  });
+  for_batches(
+      pages, shape.channels, shape.chunk_tokens, outcomes, stream, [&](const Batch<ExactEncodePage>& batch) {
+        const ExactGrid cut(tokens_limit(pages), shape, encode_warps_limit);
+        const std::size_t fixed =
+            sizeof(EncodeShared) + static_cast<std::size_t>(cut.warps) * (kept_words + kept_extras) * 2;
+        const bool staged = fixed + cut.scalar_bytes <= shared_memory_limit("exact_encode");
+        launch_blocks_of(cut.warps * lanes, encode_exact, batch.pages,
+                         fixed + (staged ? cut.scalar_bytes : 0), stream, "exact_encode", batch, used,
+                         sizes + (batch.outcomes - outcomes), static_cast<int>(staged));
+      });
 }
 
 }  // namespace lynxkv::kernels::cuda

@@ -1,13 +1,13 @@
 // How the exact stream's kernels cut pages into blocks.
 #pragma once
 
-#include "kernels/cuda/exact_cells.cuh"
 #include "kernels/cuda/exact.hpp"
+#include "kernels/cuda/exact_cells.cuh"
 
 namespace lynxkv::kernels::cuda {
 
-// A block's warps take neighbouring segments of a page. Where rows are wide a segment is a few tokens, all of whose
-// channels have scalars: the more segments share them, the less is read twice.
+// A block's warps take neighbouring segments of a page. Where rows are wide a segment is a few tokens, all of
+// whose channels have scalars: the more segments share them, the less is read twice.
 struct ExactGrid {
   int warps;   // of a block
   int groups;  // blocks of a page
@@ -20,7 +20,8 @@ struct ExactGrid {
     const int segments = exact_segments(static_cast<std::size_t>(tokens) * channels);
     warps = segments < warps_most ? segments : warps_most;
     groups = (segments + warps - 1) / warps;
-    chunks = chunks_of_segments(warps, shape.channels, shape.chunk_tokens, (tokens + shape.chunk_tokens - 1) / shape.chunk_tokens);
+    chunks = chunks_of_segments(warps, shape.channels, shape.chunk_tokens,
+                                (tokens + shape.chunk_tokens - 1) / shape.chunk_tokens);
     scalar_bytes = ExactScalars::bytes(shape.channels, chunks);
   }
 };

@@ -1,5 +1,5 @@
-// Reading an exact payload on a GPU: where its segments lie, checked against its size, and a segment's words, which
-// a warp brings into shared memory before its lanes take them.
+// Reading an exact payload on a GPU: where its segments lie, checked against its size, and a segment's words,
+// which a warp brings into shared memory before its lanes take them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -27,10 +27,10 @@ __device__ inline std::uint64_t running_sum(std::uint64_t value, int lane) {
   return value;
 }
 
-// One warp: the marks of segments [first, last) of all `segments`. False where the counts and the payload's size do
-// not agree, or a segment claims more than its values can use; then no mark may be used.
-__device__ inline bool find_segments(const std::byte* payload, std::size_t payload_bytes, int segments, int first,
-                                     int last, int lane, SegmentMark* marks) {
+// One warp: the marks of segments [first, last) of all `segments`. False where the counts and the payload's
+// size do not agree, or a segment claims more than its values can use; then no mark may be used.
+__device__ inline bool find_segments(const std::byte* payload, std::size_t payload_bytes, int segments,
+                                     int first, int last, int lane, SegmentMark* marks) {
   const std::size_t parts_at = exact_form_bytes + static_cast<std::size_t>(segments) * exact_counts_bytes;
   if (payload_bytes < parts_at) return false;
   std::uint64_t begin = 0;
@@ -47,15 +47,15 @@ __device__ inline bool find_segments(const std::byte* payload, std::size_t paylo
     }
     const std::uint64_t end = begin + running_sum(bytes, lane);
     if (segment >= first && segment < last)
-      marks[segment - first] = {parts_at + static_cast<std::size_t>(end - bytes), static_cast<std::uint32_t>(words),
-                                static_cast<std::uint32_t>(extras)};
+      marks[segment - first] = {parts_at + static_cast<std::size_t>(end - bytes),
+                                static_cast<std::uint32_t>(words), static_cast<std::uint32_t>(extras)};
     begin = __shfl_sync(whole_warp, end, lanes - 1);
   }
   return __all_sync(whole_warp, fits) != 0 && begin == payload_bytes - parts_at;
 }
 
-// A segment's words, in order. Two stretches of 256 words lie in shared memory, of which the lanes use at most one
-// in a tile, and the next stretch is under way in registers.
+// A segment's words, in order. Two stretches of 256 words lie in shared memory, of which the lanes use at
+// most one in a tile, and the next stretch is under way in registers.
 class WordRing {
  public:
   static constexpr int stretch = lanes * 4, capacity = 2 * stretch;  // pairs of words
@@ -63,8 +63,14 @@ class WordRing {
   // `at`: of the first word, even; payload: 4-byte aligned.
   __device__ WordRing(const std::byte* payload, std::size_t payload_bytes, std::size_t at, int words,
                       std::uint32_t* ring, int lane)
-      : payload_(payload), bytes_(payload_bytes), first_(at / 4), head_(static_cast<int>(at % 4 / 2)), words_(words),
-        pairs_(words > 0 ? (head_ + words + 1) / 2 : 0), ring_(ring), lane_(lane) {
+      : payload_(payload),
+        bytes_(payload_bytes),
+        first_(at / 4),
+        head_(static_cast<int>(at % 4 / 2)),
+        words_(words),
+        pairs_(words > 0 ? (head_ + words + 1) / 2 : 0),
+        ring_(ring),
+        lane_(lane) {
     fetch();
   }
 
@@ -78,7 +84,8 @@ class WordRing {
     }
     __syncwarp();
   }
-  // False where there is no such word: the payload is damaged. `behind`: words that lanes before this one take.
+  // False where there is no such word: the payload is damaged. `behind`: words that lanes before this one
+  // take.
   __device__ bool take(int behind, std::uint32_t& word) const {
     const int index = taken_ + behind;
     if (index >= words_) return false;

@@ -36,7 +36,8 @@ class OnCuda : public Codec {
 
   Result<void> decode(Level level, const Payloads& in, const TensorShape& shape, Bf16* rows) const override {
     const auto all = streams();
-    const auto enough = std::find_if(all.begin(), all.end(), [&](const StreamSpec& one) { return one.enables == level; });
+    const auto enough =
+        std::find_if(all.begin(), all.end(), [&](const StreamSpec& one) { return one.enables == level; });
     if (level == Level::none || enough == all.end()) return no_such_level(name(), level);
     if (auto checked = check_shape(shape); !checked) return checked;
     if (in.raw) return cpu_->decode(level, in, shape, rows);
@@ -45,16 +46,19 @@ class OnCuda : public Codec {
 
  private:
   // The payloads are empty. Where the outcome is not `coded`, it does not matter what becomes of them.
-  virtual kernels::PageOutcome encode_page(const Bf16* rows, const TensorShape& shape, Encoded& out) const = 0;
+  virtual kernels::PageOutcome encode_page(const Bf16* rows, const TensorShape& shape,
+                                           Encoded& out) const = 0;
   // Nothing is known of the payloads. `last`: the stream up to which they are wanted.
-  virtual Result<void> decode_page(StreamId last, const Payloads& in, const TensorShape& shape, Bf16* rows) const = 0;
+  virtual Result<void> decode_page(StreamId last, const Payloads& in, const TensorShape& shape,
+                                   Bf16* rows) const = 0;
 
   std::unique_ptr<Codec> cpu_;
 };
 
 class LynxOnCuda final : public OnCuda {
  public:
-  LynxOnCuda(std::unique_ptr<Codec> cpu, const CodecOptions& options) : OnCuda(std::move(cpu)), format_(options) {}
+  LynxOnCuda(std::unique_ptr<Codec> cpu, const CodecOptions& options)
+      : OnCuda(std::move(cpu)), format_(options) {}
 
  private:
   kernels::PageOutcome encode_page(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
@@ -64,24 +68,31 @@ class LynxOnCuda final : public OnCuda {
     const bool moves = early.pairs > 0 || early.rows > 0, wanted = streams().size() > 1;
     std::vector<std::byte> whole(wanted || moves ? placed.nibble_bytes() : 0), left(early.residual_bytes);
     out.payload[0].resize(early.anchor_bytes);
-    const kernels::PageOutcome outcome = cuda::lynx_encode_page(rows, placed, coding, out.payload[0].data(), wanted || moves ? whole.data() : nullptr);
+    const kernels::PageOutcome outcome = cuda::lynx_encode_page(rows, placed, coding, out.payload[0].data(),
+                                                                wanted || moves ? whole.data() : nullptr);
     if (outcome != kernels::PageOutcome::coded) return outcome;
-    if (streams().size() > 2) cuda::exact_encode_page(rows, out.payload[0].data(), whole.data(), placed, coding, out.payload[2]);
+    if (streams().size() > 2)
+      cuda::exact_encode_page(rows, out.payload[0].data(), whole.data(), placed, coding, out.payload[2]);
     if (moves) cuda::move_early_page(placed, coding, early, out.payload[0].data(), whole.data(), left.data());
     if (wanted) out.payload[1] = moves ? std::move(left) : std::move(whole);
     return outcome;
   }
 
-  Result<void> decode_page(StreamId last, const Payloads& in, const TensorShape& shape, Bf16* rows) const override {
+  Result<void> decode_page(StreamId last, const Payloads& in, const TensorShape& shape,
+                           Bf16* rows) const override {
     const bool full = last != StreamId::anchor;
     const kernels::LynxLayout placed = format_.layout(shape);
     if (auto sound = format_.check(shape, in.payload[0], in.payload[1], full); !sound) return sound;
     const cuda::EarlyShape early = early_of(shape);
     const std::byte* const anchor = in.payload[0].data();
     const std::byte* const residual = full ? in.payload[1].data() : nullptr;
-    if (last == StreamId::exact) return cuda::exact_decode_page(anchor, residual, in.payload[2], placed, format_.coding(shape), rows, early);
-    if (!cuda::lynx_decode_page(anchor, residual, placed, format_.coding(shape), rows, early))  // its scalars are finite
-      return Error(ErrorCode::bad_data, "anchor payload", "its early residuals are not those that these settings ask for: the payload is damaged");
+    if (last == StreamId::exact)
+      return cuda::exact_decode_page(anchor, residual, in.payload[2], placed, format_.coding(shape), rows,
+                                     early);
+    if (!cuda::lynx_decode_page(anchor, residual, placed, format_.coding(shape), rows,
+                                early))  // its scalars are finite
+      return Error(ErrorCode::bad_data, "anchor payload",
+                   "its early residuals are not those that these settings ask for: the payload is damaged");
     return {};
   }
 
@@ -95,15 +106,18 @@ class LynxOnCuda final : public OnCuda {
 
 class UniformOnCuda final : public OnCuda {
  public:
-  UniformOnCuda(std::unique_ptr<Codec> cpu, int bits, bool per_channel) : OnCuda(std::move(cpu)), bits_(bits), per_channel_(per_channel) {}
+  UniformOnCuda(std::unique_ptr<Codec> cpu, int bits, bool per_channel)
+      : OnCuda(std::move(cpu)), bits_(bits), per_channel_(per_channel) {}
 
  private:
   kernels::PageOutcome encode_page(const Bf16* rows, const TensorShape& shape, Encoded& out) const override {
     out.payload[0].resize(layout(shape).payload_bytes());
     return cuda::uniform_encode_page(rows, layout(shape), out.payload[0].data());
   }
-  Result<void> decode_page(StreamId, const Payloads& in, const TensorShape& shape, Bf16* rows) const override {
-    if (auto sized = check_payload(StreamId::anchor, in.payload[0], layout(shape).payload_bytes()); !sized) return sized;
+  Result<void> decode_page(StreamId, const Payloads& in, const TensorShape& shape,
+                           Bf16* rows) const override {
+    if (auto sized = check_payload(StreamId::anchor, in.payload[0], layout(shape).payload_bytes()); !sized)
+      return sized;
     if (!cuda::uniform_decode_page(in.payload[0].data(), layout(shape), rows)) return bad_scalars();
     return {};
   }
