@@ -13,6 +13,7 @@
 namespace cuda_emulation {
 
 cudaError_t remember(cudaError_t error) {
+  const std::lock_guard guard(lock());
   if (error != cudaSuccess) state().latest = error;
   return error;
 }
@@ -93,8 +94,12 @@ const char* cudaGetErrorString(cudaError_t error) {
   return "unknown error";
 }
 
-cudaError_t cudaPeekAtLastError() { return state().sticky != cudaSuccess ? state().sticky : state().latest; }
+cudaError_t cudaPeekAtLastError() {
+  const std::lock_guard guard(lock());
+  return state().sticky != cudaSuccess ? state().sticky : state().latest;
+}
 cudaError_t cudaGetLastError() {
+  const std::lock_guard guard(lock());
   const cudaError_t error = cudaPeekAtLastError();
   state().latest = cudaSuccess;
   return error;

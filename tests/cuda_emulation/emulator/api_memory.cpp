@@ -72,9 +72,13 @@ cudaError_t cudaFreeHost(void* memory) {
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  const Memory& memory = state().memory;
-  if (!fits(state(), to, from, kind) || memory.overruns_pinned(to, bytes) || memory.overruns_pinned(from, bytes))
-    return remember(cudaErrorInvalidValue);
+  {
+    // Not for longer: a copy that waits for a peer lets other threads on.
+    const std::lock_guard guard(lock());
+    const Memory& memory = state().memory;
+    if (!fits(state(), to, from, kind) || memory.overruns_pinned(to, bytes) || memory.overruns_pinned(from, bytes))
+      return remember(cudaErrorInvalidValue);
+  }
   return with_stream(stream, [&](State& all, CUstream_st& found) {
     const bool from_device = all.memory.is_device_address(from), to_device = all.memory.is_device_address(to);
     note_access(all, found, from, bytes, false, false, "a copy");

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "tests/cuda_emulation/emulator/state.hpp"
 #include "tests/cuda_emulation/nccl_double/double/call.hpp"
@@ -45,9 +46,15 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return result >= 0 && result <= 7 ? texts[result] : "unknown result code";
 }
 
-const char* ncclGetLastError(ncclComm_t) { return state().last_error.c_str(); }
+const char* ncclGetLastError(ncclComm_t) {
+  static thread_local std::string text;
+  const std::lock_guard guard(cuda_emulation::lock());
+  text = state().last_error;
+  return text.c_str();
+}
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  const std::lock_guard guard(cuda_emulation::lock());
   std::memset(id, 0, sizeof *id);
   const std::string name = Segment::create();
   std::memcpy(id->internal, name.c_str(), name.size());
