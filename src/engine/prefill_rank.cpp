@@ -41,14 +41,20 @@ void PrefillRank::admit_waiting() {
     sending.decode_rank = assign.decode_rank;
     sending.last = assign.last != 0;
     sending.live = !prompt->computed() && job_.config.transfer.start == "streaming";
-    sendings_.emplace(assign.request, std::move(sending));
+    const std::uint64_t request = assign.request;
+    sendings_.emplace(request, std::move(sending));
     waiting_.pop_front();
+    if (ready_early_.erase(request) > 0) on(Ready{request});
   }
 }
 
 void PrefillRank::on(const Ready& ready) {
   const auto found = sendings_.find(ready.request);
-  if (found == sendings_.end()) return;
+  if (found == sendings_.end()) {
+    // Not admitted yet: its assignment, or the release that makes room for it, is still under way.
+    ready_early_.insert(ready.request);
+    return;
+  }
   open(found->second);
   found->second.prompt->wanted = true;
 }
@@ -93,13 +99,16 @@ void PrefillRank::on(const Release& release) {
   const auto found = sendings_.find(release.request);
   if (found == sendings_.end()) return;
   if (found->second.opened) serializer_.close(release.request);
-  if (found->second.last) {
-    PromptKv& prompt = *found->second.prompt;
-    prompt.kv.clear();
-    job_.pool.unreserve(prompt.reserved_blocks);
-    prompts_.erase(prompt.sample);
-  }
+  const std::shared_ptr<PromptKv> prompt = found->second.prompt;
+  prompt->last_released |= found->second.last;
   sendings_.erase(found);
+  // The last mode may be over before an earlier one, of which something was lost and is asked for again.
+  const bool in_use = std::any_of(sendings_.begin(), sendings_.end(), [&](const auto& entry) { return entry.second.prompt == prompt; });
+  if (prompt->last_released && !in_use) {
+    prompt->kv.clear();
+    job_.pool.unreserve(prompt->reserved_blocks);
+    prompts_.erase(prompt->sample);
+  }
   admit_waiting();
 }
 

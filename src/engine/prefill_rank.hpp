@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "engine/job.hpp"
@@ -41,6 +42,7 @@ class PrefillRank {
     std::int64_t reserved_blocks = 0;
     std::int64_t submitted_ns = 0, begun_ns = 0, computed_ns = 0;
     bool wanted = false;  // its first request is ready to receive
+    bool last_released = false;
     ReleaseTimes released;
 
     int kv_tokens() const { return static_cast<int>(ids.size()) - 1; }
@@ -69,6 +71,7 @@ class PrefillRank {
   Job& job_;
   stream::Serializer serializer_;
   std::deque<Assign> waiting_;  // not yet admitted to the pool, oldest first
+  std::set<std::uint64_t> ready_early_;  // not admitted yet, their receivers are ready
   std::map<std::int64_t, std::shared_ptr<PromptKv>> prompts_;  // by sample
   std::map<std::uint64_t, Sending> sendings_;                  // by request: the oldest first
 };
