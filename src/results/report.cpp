@@ -147,9 +147,9 @@ ReportLine make_line(const std::vector<const Row*>& rows, std::size_t output, do
 std::set<SampleId> shared_samples(const std::vector<const Rows*>& lines) {
   std::set<SampleId> shared;
   if (lines.empty()) return shared;
-  for (const auto& [id, row] : *lines.front())
-    if (std::all_of(lines.begin(), lines.end(), [&](const Rows* line) { return line->contains(id); }))
-      shared.insert(id);
+  for (const auto& sample : *lines.front())
+    if (std::all_of(lines.begin(), lines.end(), [&](const Rows* line) { return line->contains(sample.first); }))
+      shared.insert(sample.first);
   return shared;
 }
 
