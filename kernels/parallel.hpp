@@ -1,6 +1,7 @@
 // Dispatch of independent tasks over the runtime's threads.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <type_traits>
 
@@ -27,5 +28,11 @@ class TaskBody {
 // computes must not depend on who runs it. The body must not throw. Inside a body, and on threads other than
 // the one that started the runtime, the tasks run one after the other.
 void parallel_for(int tasks, TaskBody body);
+
+// The same for work whose size is known: `values` of a page tensor, each at about `picoseconds` on one thread. What
+// one thread does in less than parallel_worth_us stays with it: a team of threads on cores that others use too costs
+// more, and the other threads of a rank (its traffic) need those cores meanwhile.
+constexpr double parallel_worth_us = 150;
+void parallel_for(int tasks, std::size_t values, double picoseconds, TaskBody body);
 
 }  // namespace lynxkv::kernels

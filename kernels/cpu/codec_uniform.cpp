@@ -213,28 +213,32 @@ bool fits(const UniformLayout& layout) {
 
 constexpr int tokens_a_task = 16;
 
+// About what a value takes on one thread: enough to tell long work from short.
+constexpr double encode_picoseconds = 300, decode_picoseconds = 150;
+
 template <class Body>
-void for_tokens(int tokens, Body body) {
-  parallel_for((tokens + tokens_a_task - 1) / tokens_a_task, [&](int task, int) {
+void for_tokens(const UniformLayout& layout, double picoseconds, Body body) {
+  const int tokens = layout.tokens;
+  parallel_for((tokens + tokens_a_task - 1) / tokens_a_task, layout.values(), picoseconds, [&](int task, int) {
     const int first = task * tokens_a_task;
     body(first, first + tokens_a_task < tokens ? first + tokens_a_task : tokens);
   });
 }
 
 void encode_tokens(const Bf16* rows, const UniformLayout& layout, std::byte* payload) {
-  for_tokens(layout.tokens, [&](int first, int last) { HWY_DYNAMIC_DISPATCH(EncodeTokens)(rows, layout, payload, first, last); });
+  for_tokens(layout, encode_picoseconds, [&](int first, int last) { HWY_DYNAMIC_DISPATCH(EncodeTokens)(rows, layout, payload, first, last); });
 }
 
 void encode_channels(const Bf16* rows, const UniformLayout& layout, std::byte* payload) {
   const int pairs = layout.channels / 2, width = HWY_DYNAMIC_DISPATCH(UniformPairs)(), whole = pairs / width;
-  parallel_for(whole, [&](int strip, int) {
+  parallel_for(whole, layout.values(), encode_picoseconds, [&](int strip, int) {
     HWY_DYNAMIC_DISPATCH(EncodeChannels)(rows, layout, payload, strip * width);
     if (strip == whole - 1 && pairs % width != 0) HWY_DYNAMIC_DISPATCH(EncodeChannels)(rows, layout, payload, pairs - width);
   });
 }
 
 void decode_tokens(const std::byte* payload, const UniformLayout& layout, Bf16* rows) {
-  for_tokens(layout.tokens, [&](int first, int last) { HWY_DYNAMIC_DISPATCH(DecodeTokens)(payload, layout, rows, first, last); });
+  for_tokens(layout, decode_picoseconds, [&](int first, int last) { HWY_DYNAMIC_DISPATCH(DecodeTokens)(payload, layout, rows, first, last); });
 }
 
 }  // namespace strips

@@ -16,6 +16,8 @@ namespace lynxkv::kernels {
 namespace {
 
 constexpr std::uint32_t stored = 0, coded = 1;
+// About what a value takes on one thread: enough to tell long work from short.
+constexpr double coding_picoseconds = 1200, cells_picoseconds = 150;
 constexpr std::size_t form_bytes = 4, counts_bytes = 8, states_bytes = exact_lanes * 4;
 
 std::size_t segments_of(std::size_t values) {
@@ -87,7 +89,7 @@ Result<void> decode_coded(ByteReader in, std::size_t values, ExactWorkspace& wor
   in.take(segments * counts_bytes);
   const std::span<const std::byte> parts = in.take(in.left());
   std::atomic<std::size_t> bad{segments};
-  parallel_for(static_cast<int>(segments), [&](int task, int) {
+  parallel_for(static_cast<int>(segments), values, coding_picoseconds, [&](int task, int) {
     const auto segment = static_cast<std::size_t>(task);
     const std::size_t* mark = workspace.marks.data() + segment * 2;
     const std::span<const std::byte> part = parts.subspan(mark[0], mark[2] - mark[0]);
@@ -131,7 +133,7 @@ void exact_cells(const std::byte* anchor, const std::byte* residual, const LynxL
   if (pairs < width) return reference::exact_cells(anchor, residual, layout, coding, tables, first, count);
   const strips::CellsPage page{anchor, residual, &layout, &coding, &tables, first, count};
   const int whole = pairs / width;  // the last strip may repeat some of its neighbour's work
-  parallel_for(whole, [&](int strip, int) {
+  parallel_for(whole, exact_value_count(layout), cells_picoseconds, [&](int strip, int) {
     strips::cells(page, strip * width);
     if (strip == whole - 1 && pairs % width != 0) strips::cells(page, pairs - width);
   });
@@ -150,7 +152,7 @@ void exact_encode(const Bf16* rows, const std::byte* anchor, const std::byte* re
 
   const std::uint16_t* bits = bits_behind_sinks(rows, layout);
   std::vector<exact::Coded> parts(segments);
-  parallel_for(static_cast<int>(segments), [&](int task, int) {
+  parallel_for(static_cast<int>(segments), values, coding_picoseconds, [&](int task, int) {
     const auto segment = static_cast<std::size_t>(task);
     const std::size_t at = segment * exact_segment_values;
     parts[segment] = exact::encode_segment(cells_of(workspace, values, segment), bits + at,

@@ -28,4 +28,9 @@ void parallel_for(int tasks, TaskBody body) {
   return_to_home_thread();
 }
 
+void parallel_for(int tasks, std::size_t values, double picoseconds, TaskBody body) {
+  if (static_cast<double>(values) * picoseconds >= parallel_worth_us * 1e6) return parallel_for(tasks, body);
+  for (int task = 0; task < tasks; ++task) body(task, 0);
+}
+
 }  // namespace lynxkv::kernels
