@@ -38,6 +38,7 @@ bool ProgressLoop::take_arrivals() {
 
 void ProgressLoop::take_data(Message message) {
   Peer& sender = peer(message.peer);
+  if (message.channel == Channel::anchor) urgent_ns_ = now_ns_;
   const auto opened = open_data(message.bytes);
   if (message.channel == Channel::residual) {
     // By number: what was lost in between counts as received, for the sender's credits must come back. Without a
@@ -97,6 +98,7 @@ void ProgressLoop::take_control(Message message) {
                 fmt::format("{} of its control messages were lost on the way; the job cannot go on, run the same command "
                             "again", static_cast<std::int32_t>(number.value() - sender.control_received)));
   ++sender.control_received;
+  urgent_ns_ = now_ns_;
   message.bytes.erase(message.bytes.begin());
   deliver(std::move(message));
 }

@@ -131,8 +131,9 @@ void ProgressLoop::sleep() {
     std::this_thread::yield();
     return;
   }
-  const bool active = now_ns_ - active_ns_ < active_span_ns || !posted_.empty();
-  std::int64_t nap_ns = active ? short_nap_ns : long_nap_ns;
+  // Residuals alone have their chunks to keep the wire busy: short naps would only take cores from the computing.
+  const bool urgent = now_ns_ - urgent_ns_ < active_span_ns || posted_anchor_bytes_ > 0;
+  std::int64_t nap_ns = urgent ? short_nap_ns : long_nap_ns;
   if (now_ns_ - active_ns_ > idle_after_ns && !owed_ && credits_.in_flight_bytes() == 0) nap_ns = idle_nap_ns;
   if (wakes_ && posted_.empty()) nap_ns = woken_nap_ns;
   const std::int64_t now = now_ns();
@@ -192,6 +193,7 @@ bool ProgressLoop::post_waiting() {
     }
     if (!control.empty()) shared_.unfinished = shared_.wire_moved = true;
   }
+  if (!control.empty()) urgent_ns_ = now_ns_;
   for (Parcel& parcel : control) {
     post(Channel::control, parcel.peer, std::move(parcel.bytes));
     moved = true;
@@ -203,6 +205,7 @@ bool ProgressLoop::post_waiting() {
     const std::size_t bytes = entry->parcel.bytes.size();
     const int to = entry->parcel.peer;
     const bool residual = entry->parcel.channel == Channel::residual;
+    if (!residual) urgent_ns_ = now_ns_;
     std::int64_t left_ns = now_ns_;
     if (pacing_.limits_rate()) {
       // This thread may look a moment after the wire became free; a real wire would not have waited for it.

@@ -164,6 +164,7 @@ class ProgressLoop {
   bool wakes_ = false;              // the transport tells when something arrives
   std::int64_t now_ns_ = 0;         // of this step
   std::int64_t active_ns_ = 0;      // when the last step did something
+  std::int64_t urgent_ns_ = 0;      // when something other than residuals and their receipts moved last
   std::int64_t hot_until_ns_ = 0;   // no sleep before: clocks are being compared
   std::int64_t watched_ns_ = 0;
   std::int64_t alive_ns_ = 0;       // when the peers were told last
