@@ -83,9 +83,9 @@ LYNXKV_HOST_DEVICE inline std::uint8_t lynx_scalar_code(float s, LynxSigma sigma
 // trial's error is (sum * sg) * sg, with sum over the chunk's tokens in order of m * m, m = lynx_fit_miss(|xn - mu|, per),
 // per = lynx_fit_steps(L) / sg (0 where sg is 0). The first trial of least error is taken. No value gets clipped, so
 // the full level keeps its precision. The measure takes the levels for evenly spaced: it is meant for alpha up to 0.3.
-constexpr int lynx_fit_trials = 5;
-LYNXKV_HOST_DEVICE inline int lynx_fit_shift(int trial) {  // 0, -2, 2, -4, 4
-  const int distance = (trial + 1) / 2 * 2;
+constexpr int lynx_fit_trials = 3;
+LYNXKV_HOST_DEVICE inline int lynx_fit_shift(int trial) {  // 0, -3, 3
+  const int distance = (trial + 1) / 2 * 3;
   return trial % 2 == 1 ? -distance : distance;
 }
 // Steps of the anchor from 0 to the scalar.

@@ -199,26 +199,20 @@ HWY_NOINLINE ScalarCodes fitted_scalars(HalfState& half, ScalarCodes codes, Floa
     look_at(sum.narrow, trial.sg, trial.sg8);
     look_at(sum.wide, trial.wider_sg, trial.wider_sg8);
   };
-  // All trials' terms first: each is a long chain of its own. Then two sums at a time, which do not wait for each other.
-  static_assert(lynx_fit_trials == 5);
-  const Trial trials[] = {trial_number(0), trial_number(1), trial_number(2), trial_number(3), trial_number(4)};
-  Measure measures[] = {{trials[0], steps}, {trials[1], steps}, {trials[2], steps}, {trials[3], steps}, {trials[4], steps}};
-  const auto row = [&](int i) { return hn::Load(Floats(), xn + static_cast<std::size_t>(i) * hn::Lanes(Floats())); };
-  {
-    Measure alone = measures[0];
-    for (int i = 0; i < count; ++i) alone.add(row(i));
-    consider(trials[0], alone.sum, 0);
+  // All trials' terms first: each is a long chain of its own. Then all sums side by side, which do not wait for each
+  // other.
+  static_assert(lynx_fit_trials == 3);
+  const Trial trials[] = {trial_number(0), trial_number(1), trial_number(2)};
+  Measure first_sum{trials[0], steps}, lower{trials[1], steps}, higher{trials[2], steps};
+  for (int i = 0; i < count; ++i) {
+    const Float x = hn::Load(Floats(), xn + static_cast<std::size_t>(i) * hn::Lanes(Floats()));
+    first_sum.add(x);
+    lower.add(x);
+    higher.add(x);
   }
-  for (int number = 1; number < lynx_fit_trials; number += 2) {
-    Measure one = measures[number], other = measures[number + 1];
-    for (int i = 0; i < count; ++i) {
-      const Float x = row(i);
-      one.add(x);
-      other.add(x);
-    }
-    consider(trials[number], one.sum, number);
-    consider(trials[number + 1], other.sum, number + 1);
-  }
+  consider(trials[0], first_sum.sum, 0);
+  consider(trials[1], lower.sum, 1);
+  consider(trials[2], higher.sum, 2);
   half.per_sg = reciprocal_or_zero(half.sg);
   return codes;
 }

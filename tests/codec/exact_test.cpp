@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/exact.hpp"
+#include "kernels/runtime.hpp"
 #include "tests/codec/golden.hpp"
 
 namespace lynxkv::codec {
@@ -219,6 +220,24 @@ TEST_P(ExactOnEveryTarget, FindsTheCellsOfThePlainForm) {
       ASSERT_EQ(first, plain_first);
       ASSERT_EQ(count, plain_count);
     }
+}
+
+TEST_P(ExactOnEveryTarget, GivesTheSameBytesOnSeveralThreads) {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  const TensorShape shape{.tokens = 256, .channels = 4096, .head_dim = 64};  // long enough to be shared among them
+  std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens) * 4096);
+  for (Bf16& x : rows) x = to_bf16(normal(random));
+  Encoded alone, together;
+  kernels::start_runtime(3, kernels::best_isa());
+  kernels::use_codec_target(GetParam());
+  EXPECT_EQ(round_trip(rows, shape, {}, together), rows);
+  kernels::start_runtime(1, kernels::best_isa());
+  kernels::use_codec_target(GetParam());
+  EXPECT_EQ(round_trip(rows, shape, {}, alone), rows);
+  kernels::start_runtime(3, kernels::best_isa());
+  kernels::use_codec_target(GetParam());
+  EXPECT_EQ(alone.payload[2], together.payload[2]);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, ExactOnEveryTarget, testing::ValuesIn(kernels::codec_targets()),

@@ -184,7 +184,8 @@ TEST_P(UniformOnEveryTarget, EqualsThePlainFormOnSeveralThreads) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
   for (const int head_dim : {33, 64, 80}) {
-    const TensorShape shape{.tokens = 100, .channels = head_dim * 4, .head_dim = head_dim};
+    // Long enough to be shared among the threads.
+    const TensorShape shape{.tokens = 256, .channels = head_dim * 128, .head_dim = head_dim};
     std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens * shape.channels));
     for (Bf16& x : rows) x = to_bf16(normal(random));
     expect_plain(rows, shape);

@@ -93,6 +93,8 @@ TEST_P(PageCodec, EqualsTheReferenceOnSeveralThreads) {
     const LynxLayout layout{100, channels, 4, 32};
     for (int round = 0; round < 5; ++round) expect_same(normal_page(layout), layout, standard());
   }
+  const LynxLayout large{256, 4098, 4, 32};  // long enough to be shared among the threads
+  for (int round = 0; round < 2; ++round) expect_same(normal_page(large), large, standard());
 }
 
 TEST_P(PageCodec, EqualsTheReferenceForEveryChunkLength) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -31,6 +32,21 @@ TEST(Runtime, RunsEveryTaskOnceOnKnownWorkers) {
     for (const auto& times : ran) EXPECT_EQ(times, 1);
     EXPECT_EQ(strangers, 0);
   }
+}
+
+TEST(Runtime, LeavesShortWorkToTheThreadThatAsksForIt) {
+  const auto caller = std::this_thread::get_id();
+  std::atomic<int> here{0}, elsewhere{0};
+  const auto count = [&](int, int) { ++(std::this_thread::get_id() == caller ? here : elsewhere); };
+  parallel_for(8, 1000, 1000, count);  // a microsecond
+  EXPECT_EQ(here, 8);
+  EXPECT_EQ(elsewhere, 0);
+  std::atomic<int> started{0};
+  parallel_for(2, 1'000'000, 1000, [&](int, int) {  // a millisecond: both tasks are under way at once
+    ++started;
+    for (int i = 0; i < 1000 && started < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  EXPECT_EQ(started, 2);
 }
 
 TEST(Runtime, RunsNestedTasksInPlace) {
