@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "apps/bench.hpp"
+#include "apps/command_line.hpp"
 #include "apps/bench_quality.hpp"
 #include "base/clock.hpp"
 #include "base/nearest.hpp"
@@ -278,6 +279,8 @@ int run(Options options) {
 
 BenchPart add_bench_codec(CLI::App& bench) {
   CLI::App* app = bench.add_subcommand("codec", "Encode and decode page tensors: GB/s beside memcpy; with a model, what is lost");
+  app->footer("Example:\n  " + as_called("lynxkv bench codec --codec lynx --repeats 25") +
+              "\n  " + as_called("lynxkv bench codec --model $(jobs/fetch-model.sh) --text README.md --prompt-tokens 800 --codec int4-chunk lynx"));
   auto options = std::make_shared<Options>();
   app->add_option("--codec", options->codecs, "Transfer modes to measure (default: all)");
   app->add_option("--tokens", options->tokens, "Rows of a page tensor")->check(CLI::Range(1, 256))->capture_default_str();
@@ -285,7 +288,7 @@ BenchPart add_bench_codec(CLI::App& bench) {
   app->add_option("--head-dim", options->head_dim, "Values a head")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   app->add_option("--kv", options->kv, "Real KV in place of synthetic values: bf16[tokens][channels],\n"
                                      "or a file of lynxkv capture, whose errors are measured, too");
-  app->add_option("--threads", options->threads, "Threads of the kernels")->check(CLI::Range(1, 4096))->capture_default_str();
+  app->add_option("--threads", options->threads, "Threads of the kernels")->check(CLI::Range(1, 512))->capture_default_str();
   app->add_option("--kernels", options->kernels, "Instruction set, such as AVX2 (default: the best here)");
   app->add_option("--repeats", options->repeats, "Timings of each pass")->check(CLI::Range(1, 10000))->capture_default_str();
   app->add_option("--streaming-mib", options->streaming_mib, "Size of the streaming set; 0 leaves it out")

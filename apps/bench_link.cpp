@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "apps/bench.hpp"
+#include "apps/command_line.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/nearest.hpp"
@@ -290,6 +291,11 @@ int run(Options options) {
       throw Error(ErrorCode::usage, "--tests", unknown_name("test", test, std::vector<std::string_view>(std::begin(all_tests), std::end(all_tests))));
   if (options.min_bytes < 1 || options.max_bytes < options.min_bytes)
     throw Error(ErrorCode::usage, "--min-bytes", "must be at least 1 and at most --max-bytes");
+  constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  if (options.max_bytes > most_bytes) throw Error(ErrorCode::usage, "--max-bytes", "can be 1G at most");
+  if (options.priority.backlog_bytes > most_bytes) throw Error(ErrorCode::usage, "--backlog-bytes", "can be 1G at most");
+  for (const double number : {options.factor, options.priority.interval_s, options.seconds, options.chunk_kib, options.link.gbps, options.link.latency_us})
+    if (!std::isfinite(number)) throw Error(ErrorCode::usage, "bench link", "an option is no number (nan)");
   options.link.residual_chunk_bytes = static_cast<std::size_t>(options.chunk_kib * 1024);
   comm::World world;
   log::configure(log::Level::warning, world.size() > 1 ? "rank " + std::to_string(world.rank()) : "");
@@ -307,8 +313,8 @@ int run(Options options) {
 
 BenchPart add_bench_link(CLI::App& bench) {
   CLI::App* app = bench.add_subcommand("link", "The link between ranks: bandwidth, latency and priority beside plain MPI_Send");
-  app->footer("Example: mpirun -n 2 --bind-to none lynxkv bench link -b 1K -e 1M -f 4 --json link.json\n"
-              "         lynxkv bench link --transport loop --tests one-way,priority");
+  app->footer("Example:\n  " + as_called("mpirun -n 2 --bind-to none lynxkv bench link -b 1K -e 1M -f 4 --json link.json") + "\n  " +
+              as_called("lynxkv bench link --transport loop --tests one-way,priority"));
   auto o = std::make_shared<Options>();
   app->add_option("--transport", o->transport, "mpi, nccl, or loop: threads of one process")->check(CLI::IsMember({"mpi", "loop", "nccl"}))->capture_default_str();
   app->add_option("-b,--minbytes,--min-bytes", o->min_bytes, "Smallest message; K, M and G are understood")->transform(CLI::AsSizeValue(false))->capture_default_str();

@@ -1,7 +1,6 @@
 // lynxkv codec encode|decode: one page tensor through a codec, files in the layout of tests/data/codec.
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include "codec/options.hpp"
 #include "codec/shape.hpp"
 #include "kernels/runtime.hpp"
+#include "results/posix_file.hpp"
 
 namespace lynxkv::apps {
 namespace {
@@ -99,20 +99,22 @@ std::vector<std::byte> read_file(const std::string& path) {
   return bytes;
 }
 
-// Whole or not at all: written beside its place and then moved there.
-void write_file(const std::string& path, std::span<const std::byte> bytes) {
-  const std::string beside = path + ".part";
-  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  if (!out) throw Error(ErrorCode::usage, path, std::string("cannot be written: ") + std::strerror(errno));
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  std::error_code moved;
-  if (out) fs::rename(beside, path, moved);
-  if (!out || moved) {
+// All streams or none: payloads of two pages side by side would decode to neither.
+void write_streams(const Request& request, const codec::Codec& codec, const codec::Encoded& out) {
+  std::vector<std::string> written;
+  try {
+    for (const codec::StreamSpec& stream : codec.streams()) {
+      const auto index = static_cast<std::size_t>(stream.id);
+      const std::string path = request.output + suffixes[index];
+      results::replace_file(path, out.payload[index]);
+      written.push_back(path);
+      std::printf("%s  %zu bytes%s\n", path.c_str(), out.payload[index].size(), out.raw && index == 0 ? ", raw" : "");
+    }
+  } catch (const Error&) {
     std::error_code ignored;
-    fs::remove(beside, ignored);
-    throw Error(ErrorCode::incomplete, path,
-                "could not be written to its end: " + (moved ? moved.message() : std::string(std::strerror(errno))));
+    for (const std::string& path : written)
+      if (fs::is_regular_file(path, ignored)) fs::remove(path, ignored);
+    throw;
   }
 }
 
@@ -130,12 +132,7 @@ int encode(Request& request) {
   codec::Encoded out;
   if (const auto done = codec->encode(rows.data(), shape, out); !done)
     throw Error(done.error().code(), request.input, done.error().what());
-  for (const codec::StreamSpec& stream : codec->streams()) {
-    const auto index = static_cast<std::size_t>(stream.id);
-    const std::string path = request.output + suffixes[index];
-    write_file(path, out.payload[index]);
-    std::printf("%s  %zu bytes%s\n", path.c_str(), out.payload[index].size(), out.raw && index == 0 ? ", raw" : "");
-  }
+  write_streams(request, *codec, out);
   return 0;
 }
 
@@ -183,7 +180,7 @@ int decode(Request& request) {
   std::vector<Bf16> rows(static_cast<std::size_t>(shape.tokens) * static_cast<std::size_t>(shape.channels));
   if (const auto done = codec->decode(level, in, shape, rows.data()); !done)
     throw Error(done.error().code(), request.input, done.error().what());
-  write_file(request.output, std::as_bytes(std::span(rows)));
+  results::replace_file(request.output, std::as_bytes(std::span(rows)));
   std::printf("%s  %zu bytes\n", request.output.c_str(), rows.size() * 2);
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/hash.hpp"
 #include "model/mapped_file.hpp"
 #include "results/hdf5.hpp"
+#include "results/hdf5_capture.hpp"
 #include "results/journal.hpp"
 
 namespace lynxkv::apps {
@@ -61,8 +62,23 @@ Document journal(const std::string& path) {
   return document;
 }
 
+Document capture(const std::string& path, const results::KvFile& kv) {
+  Document document = header("capture", path);
+  document["model"] = kv.model;
+  document["text"] = kv.text;
+  document["model_layers"] = kv.model_layers;
+  document["layers"] = kv.layers;
+  document["tokens"] = kv.token_ids.size();
+  document["kv_heads"] = kv.kv_heads;
+  document["head_dim"] = kv.head_dim;
+  return document;
+}
+
 Document hdf5(const std::string& path) {
-  const results::Hdf5Meta meta = results::read_hdf5_meta(path).take();
+  auto read = results::read_hdf5_meta(path);
+  if (!read)
+    if (const auto kv = results::read_kv_file(path)) return capture(path, kv.value());
+  const results::Hdf5Meta meta = std::move(read).take();
   const std::vector<results::Row> rows = results::read_hdf5(path).take();
   Document document = header("results", path);
   document["complete"] = meta.complete;

@@ -84,7 +84,16 @@ void print_model(const Document& document, bool all) {
   print_tensors(document["tensors"], all);
 }
 
+void print_capture(const Document& document) {
+  line("file", shortened(plain(document["path"]), 1000));
+  line("kind", "KV of a text, as lynxkv capture writes it (HDF5)");
+  for (const char* key : {"bytes", "model", "text", "model_layers", "tokens", "kv_heads", "head_dim"})
+    line(key, shortened(plain(document[key]), 200));
+  line("layers", std::to_string(document["layers"].size()) + " of them");
+}
+
 void print_results(const Document& document, bool all) {
+  if (document["kind"] == "capture") return print_capture(document);
   const bool is_journal = document["kind"] == "journal";
   line("file", shortened(plain(document["path"]), 1000));
   line("kind", is_journal ? "journal" : "results (HDF5)");

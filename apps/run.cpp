@@ -1,7 +1,9 @@
 // lynxkv run: a campaign under mpirun or srun, or alone.
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "apps/command.hpp"
@@ -65,6 +67,8 @@ int run(const RunArguments& arguments) {
   } catch (const Error& error) {
     if (world.size() == 1) throw;
     std::fprintf(stderr, "lynxkv: rank %d: %s\n", world.rank(), error.what());
+    // Another rank's error may be the cause of this one: the launcher has to get its line before it ends them all.
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     world.abort(exit_code(error.code()));
   } catch (const std::exception& error) {
     if (world.size() == 1) throw;

@@ -69,13 +69,16 @@ std::optional<SendQueue::Entry> SendQueue::pop_control() {
 }
 
 std::optional<SendQueue::Entry> SendQueue::pop_data(const Room& room) {
+  bool refused = false;
   for (auto it = urgent_.begin(); it != urgent_.end(); ++it) {
     if (it->second.parcel.channel == Channel::anchor) {
       if (!room.anchor) return std::nullopt;
       return take(urgent_, it, room);
     }
-    // A residual without credit lets the anchors behind it pass: they do not share its credits.
-    if (room.residual(it->second.parcel.bytes.size())) return take(urgent_, it, room);
+    // A residual without credit lets the anchors behind it pass: they do not share its credits. A smaller residual
+    // does not pass: the receiver would take what it overtook for lost.
+    if (!refused && room.residual(it->second.parcel.bytes.size())) return take(urgent_, it, room);
+    refused = true;
   }
   if (urgent_anchors_ > 0 || room.anchor_flying || bulk_.empty()) return std::nullopt;
   if (!room.residual(bulk_.begin()->second.parcel.bytes.size())) return std::nullopt;

@@ -18,6 +18,8 @@ std::string_view name_of(Isa isa) noexcept;
 // another path (tests do); asking for more threads than the first call gave is an Error{usage}, as is a path
 // that the CPU lacks.
 void start_runtime(int threads, Isa isa);
+// Of a rank. The pool of Kokkos' OpenMP back end has no room for more.
+constexpr int most_threads = 512;
 
 // As start_runtime(1, best_isa()) where nobody started it yet; else nothing.
 void ensure_runtime();

@@ -104,6 +104,8 @@ std::string_view name_of(Isa isa) noexcept {
 
 void start_runtime(int threads, Isa isa) {
   LYNXKV_CHECK(threads > 0);
+  if (threads > most_threads)
+    throw Error(ErrorCode::usage, "threads", std::to_string(threads) + " asked for; there can be " + std::to_string(most_threads) + " at most");
   if (isa < best_isa())
     throw Error(ErrorCode::usage, "engine.isa",
                 std::string(name_of(isa)) + " asked for; this CPU has " + std::string(name_of(best_isa())) +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -156,7 +157,7 @@ void check(const Config& config) {
   one_of("speculation.exactness", config.speculation.exactness, {"strict"});
   between("engine.max_batch", config.engine.max_batch, 1, 1024);
   one_of("engine.backend", config.engine.backend, {"cpu"});
-  between("engine.threads", config.engine.threads, 0, 4096);
+  between("engine.threads", config.engine.threads, 0, 512);
   if (config.engine.isa != "auto") (void)model::isa_from(config.engine.isa);
   between("engine.kv_memory_gib", config.engine.kv_memory_gib, 0, 1e6);
   between("suite.samples", config.suite.samples, 0, 1e7);  // 0: all that the file has
@@ -180,6 +181,8 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
   Config config;
   YAML::Node root;
   if (!path.empty()) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) refuse(path, "is a folder; expected a config file (YAML)");
     try {
       root = YAML::LoadFile(path);
     } catch (const YAML::BadFile&) {

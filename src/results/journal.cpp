@@ -157,9 +157,17 @@ void Journal::State::open(const JournalHeader& header, const std::string& direct
     throw Error(ErrorCode::bad_data, path,
                 scan.error().what() + std::string("; move it away or choose another output.dir"));
   before = read_records(scan.value(), bytes, path).take();
+  size_bytes = scan.value().whole_bytes;
+  const bool holds_nothing = before.rows.empty() && before.torn_bytes == 0 && before.damaged_bytes == 0;
+  if (holds_nothing && !before.attempts.empty() && before.header.settings_hash != header.settings_hash) {
+    // Attempts that ended before their first sample bind nobody to their settings.
+    if (::ftruncate(file.get(), 0) != 0)
+      throw Error(ErrorCode::incomplete, path, "could not be begun anew: " + system_text(errno));
+    before = {};
+    size_bytes = 0;
+  }
   refuse_other_settings(before, header, directory);
   report(before, path);
-  size_bytes = scan.value().whole_bytes;
   if (before.torn_bytes > 0 && ::ftruncate(file.get(), static_cast<off_t>(size_bytes)) != 0)
     throw Error(ErrorCode::incomplete, path, "its torn tail could not be cut off: " + system_text(errno));
   if (size_bytes == 0) {

@@ -52,6 +52,9 @@ class BadInput(unittest.TestCase):
     def test_a_prompt_longer_than_the_context_is_refused_and_not_shortened(self):
         with job.OutputFolder() as out:
             self.refused(job.run(out, suite__lengths="[9000]", suite__samples="1"), 3, "context is 8192", "suite.truncation")
+            # What it advises works in the same folder.
+            done = job.run(out, suite__lengths="[200]", suite__samples="1", transfer__modes="[bf16]")
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_an_output_folder_that_cannot_be_written(self):
         self.refused(job.run(pathlib.Path("/proc/lynxkv-out")), 2, "/proc/lynxkv-out")
@@ -74,6 +77,19 @@ class BadInput(unittest.TestCase):
             arguments = job.run_arguments(out, {})
             done = job.call(*arguments, SLURM_STEP_NUM_TASKS="2", SLURM_JOB_ID="1", SLURM_STEP_ID="0", SLURM_PROCID="1")
             self.refused(done, 2, "srun")
+
+    def test_more_threads_than_there_can_be(self):
+        self.refused(job.call("run", "--dry-run", "--set", "engine.threads=1000"), 2, "engine.threads", "512")
+        self.refused(job.call("bench", "model", job.MODEL, "--threads", "1000"), 2, "512")
+        self.refused(job.call("bench", "codec", "--threads", "1000"), 2, "512")
+
+    def test_a_folder_in_place_of_the_config(self):
+        self.refused(job.call("run", "--dry-run", "."), 2, "is a folder")
+
+    def test_measurements_of_the_link_that_no_memory_holds_or_that_are_no_numbers(self):
+        self.refused(job.call("bench", "link", "--transport", "loop", "-b", "100G", "-e", "100G"), 2, "1G at most")
+        self.refused(job.call("bench", "link", "--transport", "loop", "--backlog-bytes", "1T"), 2, "1G at most")
+        self.refused(job.call("bench", "link", "--transport", "loop", "--residual-chunk-kib", "nan"), 2, "nan")
 
     def test_a_dry_run_prints_the_whole_config_and_reads_no_model(self):
         done = job.call("run", "--dry-run", "--set", "link.gbps=0.5")

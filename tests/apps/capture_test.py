@@ -55,6 +55,10 @@ class Capture(unittest.TestCase):
             self.assertEqual(kv["value"].attrs["dtype"], "bfloat16")
             self.assertEqual(list(kv["layers"]), [0, 3])
             self.assertEqual((self.out / "l3_v_p1.kv.bin").read_bytes(), kv["value"][1, 256:].tobytes())
+        done = call("inspect", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("2 of them", done.stdout)
+        self.assertEqual(json.loads(call("inspect", file, "--json").stdout)["tokens"], 300)
         table = self.folder / "table.json"
         done = call("bench", "codec", "--kv", file, "--codec", "int4-chunk", "lynx", "--json", table)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import shutil
+import stat
 import struct
 import subprocess
 import tempfile
@@ -141,6 +142,25 @@ class Codec(unittest.TestCase):
         self.refused(2, ["absent/page.anchor.bin"], "encode", *shape, golden(CASES[0], "kv"),
                      self.folder / "absent" / "page")
 
+    def test_streams_are_written_all_or_none(self):
+        (self.folder / "page.residual.bin").mkdir()
+        self.refused(2, ["page.residual.bin"], "encode", "--tokens", CASES[0]["tokens"], "--channels", CASES[0]["channels"],
+                     golden(CASES[0], "kv"), self.prefix)
+        self.assertFalse((self.folder / "page.anchor.bin").exists())
+
+    def test_a_pipe_is_written_through_and_stays_a_pipe(self):
+        pipe, caught = self.folder / "pipe", self.folder / "caught"
+        os.mkfifo(pipe)
+        shape = ["--codec", "int8", "--tokens", CASES[0]["tokens"], "--channels", CASES[0]["channels"], "--head-dim", 64]
+        self.assertEqual(call("encode", *shape, golden(CASES[0], "kv"), self.prefix).returncode, 0)
+        with open(caught, "wb") as out, subprocess.Popen(["cat", pipe], stdout=out) as reader:
+            done = call("decode", *shape, self.prefix, pipe)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            reader.wait(timeout=60)
+        self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        self.assertEqual(call("decode", *shape, self.prefix, self.out).returncode, 0)
+        self.assertEqual(caught.read_bytes(), pathlib.Path(self.out).read_bytes())
+
 
 def drawn(seed, kind, tokens, channels):
     """Rows of bf16, from a seed: bell-shaped, or any finite bits."""
@@ -164,6 +184,8 @@ class OnCuda(Codec):
     test_plain_integers_come_back_near_and_equal_for_equal_input = None
     test_usage = None
     test_a_file_that_is_missing_and_a_place_that_cannot_be_written = None
+    test_streams_are_written_all_or_none = None
+    test_a_pipe_is_written_through_and_stays_a_pipe = None
 
     def test_other_pages_give_the_cpus_bytes(self):
         page, cpu, cuda = self.folder / "in.bin", self.folder / "cpu", self.folder / "cuda"

@@ -106,6 +106,13 @@ class MainJob(unittest.TestCase):
     def test_streaming_without_pacing_gives_the_same_outputs(self):
         self.check_same(2, transfer__start="streaming", link__gbps="0")
 
+    def test_two_decode_ranks_on_a_fast_link_ask_for_nothing_again(self):
+        with job.OutputFolder() as out:
+            done = job.run(out, ranks=3, roles__decode="2", link__gbps="0", link__residual_chunk_kib="16", transfer__modes="[lynx]",
+                           suite__lengths="[600]", suite__samples="6")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sum(row["retries"] for row in job.rows(out).values()), 0)
+
     def test_one_request_at_a_time_gives_the_same_outputs(self):
         self.check_same(0, engine__max_batch="1")
 

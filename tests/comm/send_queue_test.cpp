@@ -85,6 +85,18 @@ TEST(SendQueue, LetsAnchorsPassAHurriedResidualWithoutCredit) {
   EXPECT_EQ(drain(queue), "r");
 }
 
+TEST(SendQueue, LetsNoSmallerResidualPassOneWithoutCredit) {
+  SendQueue queue(false, 0);
+  queue.push(parcel(Channel::residual, 1, 'L', 3), 0);
+  queue.push(parcel(Channel::residual, 1, 's', 1), 0);
+  queue.push(parcel(Channel::anchor, 2, 'a'), 0);
+  queue.hurry(1);
+  SendQueue::Room room = open_room();
+  room.residual = [](std::size_t bytes) { return bytes <= 2; };
+  EXPECT_EQ(drain(queue, room), "a") << "the small one would arrive first, and the large one pass for lost";
+  EXPECT_EQ(drain(queue), "LLLs");
+}
+
 TEST(SendQueue, ForgetsTheDataOfARequestButNotItsControlMessages) {
   SendQueue queue(false, 1000);
   queue.push(parcel(Channel::control, 1, 'c'), 0);

@@ -1,6 +1,7 @@
 #include "engine/config.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -12,7 +13,7 @@ namespace lynxkv::engine {
 namespace {
 
 std::string config_file(const std::string& text) {
-  const std::string path = ::testing::TempDir() + "lynxkv_config_test.yaml";
+  const std::string path = ::testing::TempDir() + "lynxkv_config_test_" + std::to_string(::getpid()) + ".yaml";
   std::ofstream(path) << text;
   return path;
 }

@@ -2,7 +2,7 @@
 # The main job across a real link, timed: prefill on one host, decode on the other, start: after_prefill.
 #   job.sh [--gbps G] [--length TOKENS] [--samples N] [--out DIR] [--model FILE.gguf] [KEY=VALUE...]
 #     --gbps G        rate of the link (default 1)
-#     --length TOKENS of the needle prompts (default 2048)
+#     --length TOKENS of the needle prompts (default 4096; short prompts show the fixed cost of a step more)
 #     --samples N     prompts; the medians over them count (default 4)
 #     --out DIR       keeps the results there (default: a folder that is removed)
 #     KEY=VALUE       further settings, as for lynxkv run --set
@@ -14,7 +14,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 binary=${LYNXKV_BINARY:-$here/../../build/bin/lynxkv}
-gbps=1 length=2048 samples=4 out= model= settings=()
+gbps=1 length=4096 samples=4 out= model= settings=()
 while [ $# -gt 0 ]; do
   case $1 in
     --gbps | --length | --samples | --out | --model) [ $# -ge 2 ] || { echo "job.sh: $1 needs a value" >&2; exit 2; } ;;&

@@ -146,7 +146,10 @@ TEST(Journal, AFlippedBitAnywhereCostsAtMostTheRecordThatItIsIn) {
 
 TEST(Journal, RefusesOtherSettingsAndPrintsWhichKeysDiffer) {
   TemporaryFolder folder;
-  { Journal journal(folder.path(), header(), 5); }
+  {
+    Journal journal(folder.path(), header(), 5);
+    journal.append(sample_row(1));
+  }
   const std::string text = refusal(
       folder.path(), header(78, R"({"transfer":{"alpha":0.1},"link":{"gbps":10}})"), ErrorCode::usage);
   EXPECT_NE(text.find("transfer.alpha was 0.05, is 0.1"), std::string::npos) << text;
@@ -154,6 +157,20 @@ TEST(Journal, RefusesOtherSettingsAndPrintsWhichKeysDiffer) {
   const std::string same = refusal(folder.path(), header(79), ErrorCode::usage);
   EXPECT_NE(same.find("the model, tokenizer or data changed"), std::string::npos) << same;
   EXPECT_EQ(refusal(folder.path(), header(), ErrorCode::usage), "");
+}
+
+TEST(Journal, WithoutASampleBindsNobodyToItsSettings) {
+  TemporaryFolder folder;
+  { Journal journal(folder.path(), header(), 5); }
+  {
+    Journal journal(folder.path(), header(78, R"({"transfer":{"alpha":0.1}})"), 5);
+    EXPECT_TRUE(journal.before().attempts.empty());
+    journal.append(sample_row(1));
+  }
+  const auto contents = read_journal(folder.file("journal.lkj")).take();
+  EXPECT_EQ(contents.header.settings_hash, 78u);
+  EXPECT_EQ(contents.rows.size(), 1u);
+  EXPECT_NE(refusal(folder.path(), header(), ErrorCode::usage), "");
 }
 
 TEST(Journal, RefusesOtherSettingsEvenWhereItsFirstRecordIsDamaged) {
