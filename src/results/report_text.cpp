@@ -80,7 +80,7 @@ ReportTable make_table(const Report& report, const ReportGroup& group) {
 }
 
 const char* const legend =
-    "Medians over samples; times from the moment at which the prompt's KV was computed. TTFT draft: the first "
+    "Medians over samples (bytes and drafts: means); times from the moment at which the prompt's KV was computed. TTFT draft: the first "
     "token exists; commit: it is verified. TTnT: token n exists, where half of the samples came so far. As bf16: "
     "equal to the bf16 output of the same sample. KV size: bits sent for each value of the prompt's KV. All "
     "accepted: of the samples that drafted, those that lost no draft.";
