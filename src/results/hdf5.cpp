@@ -84,12 +84,23 @@ void put_facts(hid_t file, const std::string& facts_json) {
   }
 }
 
+// A text as bytes. We read it from here: the library follows the pointers of a variable-length attribute in a damaged
+// file past the end of its memory. The attributes of the same names are for people.
+void put_text(hid_t group, const char* name, const char* long_name, const std::string& text) {
+  put_column(group, {name, "1", long_name, {}}, std::vector<std::uint8_t>(text.begin(), text.end()));
+}
+
 std::vector<std::byte> file_image(const std::vector<Row>& rows, const Hdf5Meta& meta) {
   const Plist access = memory_driver();
   const File file(must(H5Fcreate("results", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "H5Fcreate"));
   put_attribute(file.get(), "format", std::string("lynxkv results"));
   put_attribute(file.get(), "schema_version", schema_version);
   put_attribute(file.get(), "config_yaml", meta.config_yaml);
+  {
+    const Group texts(must(H5Gcreate2(file.get(), "texts", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "H5Gcreate2"));
+    put_text(texts.get(), "config_yaml", "the effective config, YAML in UTF-8", meta.config_yaml);
+    put_text(texts.get(), "facts_json", "what is known of the run, JSON in UTF-8", meta.facts_json);
+  }
   {
     const Group samples(
         must(H5Gcreate2(file.get(), "samples", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "H5Gcreate2"));
@@ -140,6 +151,13 @@ Column read_column(hid_t group, const std::string& name) {
   return column;
 }
 
+std::string read_text(hid_t group, const std::string& name) {
+  const Column column = read_column(group, name);
+  const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&column.values);
+  if (bytes == nullptr) throw Error(ErrorCode::bad_data, "/texts/" + name, "expected bytes");
+  return {bytes->begin(), bytes->end()};
+}
+
 // Opens a results file and hands it to `take`; every failure becomes an Error that names the path.
 template <class T, class Take>
 Result<T> with_file(const std::string& path, Take take) {
@@ -148,9 +166,10 @@ Result<T> with_file(const std::string& path, Take take) {
   if (!bytes) return bytes.error();
   try {
     const File file = open_image(bytes.value());
-    if (H5Aexists(file.get(), "format") <= 0 || get_text(file, "format") != "lynxkv results")
+    if (H5Aexists(file.get(), "schema_version") <= 0 || H5Lexists(file.get(), "samples", H5P_DEFAULT) <= 0 ||
+        H5Lexists(file.get(), "texts", H5P_DEFAULT) <= 0)
       return Error(ErrorCode::bad_data, path,
-                   "is an HDF5 file, but not one of ours (no attribute format = 'lynxkv results')");
+                   "is an HDF5 file, but not a results file of ours (with schema_version, /samples and /texts)");
     if (const auto version = get_number(file, "schema_version"); version != schema_version)
       return Error(
           ErrorCode::bad_data, path,
@@ -200,8 +219,9 @@ Result<Hdf5Meta> read_hdf5_meta(const std::string& path) {
   return with_file<Hdf5Meta>(path, [](const File& file) -> Result<Hdf5Meta> {
     Hdf5Meta meta;
     meta.complete = get_number(file, "complete") != 0;
-    meta.config_yaml = get_text(file, "config_yaml");
-    meta.facts_json = get_text(file, "facts_json");
+    const Group texts(must(H5Gopen2(file.get(), "texts", H5P_DEFAULT), "opening /texts"));
+    meta.config_yaml = read_text(texts.get(), "config_yaml");
+    meta.facts_json = read_text(texts.get(), "facts_json");
     return meta;
   });
 }

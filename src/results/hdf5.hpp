@@ -1,5 +1,6 @@
 // The HDF5 file, derived from the journal: one-dimensional columns of equal length under /samples (and
-// /transfers, /ranks, /steps as they come), texts as a uint8 blob with int64 offsets, token ids likewise.
+// /transfers, /ranks, /steps as they come), texts as a uint8 blob with int64 offsets, token ids likewise. /texts has
+// config_yaml and facts_json as bytes: what we read; the attributes of these names are for people.
 // Every dataset has `units` and `long_name`; root has `schema_version` and, written last, `complete`.
 #pragma once
 

@@ -44,19 +44,6 @@ File open_image(std::vector<std::byte>& bytes) {
   return File(must(H5Fopen("results", H5F_ACC_RDONLY, access.get()), "opening"));
 }
 
-std::string get_text(const File& file, const char* name) {
-  const Attribute attribute(must(H5Aopen(file.get(), name, H5P_DEFAULT), name));
-  const Type stored(must(H5Aget_type(attribute.get()), "H5Aget_type"));
-  if (H5Tis_variable_str(stored.get()) <= 0) throw Error(ErrorCode::bad_data, name, "expected text");
-  const Space space(must(H5Aget_space(attribute.get()), "H5Aget_space"));
-  if (H5Sget_simple_extent_npoints(space.get()) != 1) throw Error(ErrorCode::bad_data, name, "expected one text");
-  const Type type = text_type();
-  char* text = nullptr;
-  must(H5Aread(attribute.get(), type.get(), &text), "H5Aread");
-  std::string copy = text != nullptr ? text : "";
-  H5free_memory(text);
-  return copy;
-}
 std::int64_t get_number(const File& file, const char* name) {
   const Attribute attribute(must(H5Aopen(file.get(), name, H5P_DEFAULT), name));
   const Space space(must(H5Aget_space(attribute.get()), "H5Aget_space"));

@@ -63,8 +63,8 @@ void put_attribute(hid_t object, const std::string& name, hid_t type, const void
 void put_attribute(hid_t object, const std::string& name, const std::string& text);
 void put_attribute(hid_t object, const std::string& name, std::int64_t value);
 
-// Of the root. Throw Error{bad_data} where there is none of this kind.
-std::string get_text(const File& file, const char* name);
+// Of the root. Throws Error{bad_data} where there is none of this kind. There is none for texts: the library follows
+// the pointers of variable-length ones in a damaged file past the end of its memory.
 std::int64_t get_number(const File& file, const char* name);
 
 // The library writes into memory; the bytes go to disk in one piece (replace_file). Its own disk driver

@@ -111,6 +111,23 @@ TEST(Hdf5, HoldsNoRowsAndManyRowsAndALongConfig) {
   EXPECT_EQ(read_hdf5_meta(folder.file("many.h5")).take().config_yaml, long_meta.config_yaml);
 }
 
+TEST(Hdf5, SurvivesDamageAnywhereInTheFile) {
+  TemporaryFolder folder;
+  write_hdf5(folder.file("r.h5"), sorted_rows(), meta);
+  const std::string whole = slurp(folder.file("r.h5"));
+  const std::string path = folder.file("damaged.h5");
+  int refused = 0;
+  for (std::size_t at = 0; at < whole.size(); at += at < 8192 ? 3 : 101)
+    for (const int flip : {0x80, 0x20}) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      std::ofstream(path, std::ios::binary) << damaged;
+      const bool read = static_cast<bool>(read_hdf5_meta(path)) && static_cast<bool>(read_hdf5(path));
+      refused += read ? 0 : 1;
+    }
+  EXPECT_GT(refused, 100);
+}
+
 TEST(Hdf5, ReplacesAnOlderFileOnlyByAWholeOne) {
   TemporaryFolder folder;
   const std::string path = folder.file("r.h5");
