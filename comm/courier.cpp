@@ -88,6 +88,11 @@ std::size_t Courier::residual_chunk_bytes() const {
   return state_->shared.residual_chunk_bytes;
 }
 
+double Courier::link_bytes_per_second() const {
+  const std::lock_guard lock(state_->shared.mutex);
+  return state_->shared.link_bytes_per_second;
+}
+
 void Courier::send(Parcel parcel) {
   LYNXKV_CHECK(parcel.peer >= 0 && parcel.peer < size() && parcel.bytes.size() <= max_parcel_bytes());
   if (parcel.channel == Channel::control) {
@@ -99,7 +104,9 @@ void Courier::send(Parcel parcel) {
   if (shared.closed[static_cast<std::size_t>(parcel.peer)]) return;
   const std::int64_t now = now_ns();
   shared.stepped_ns = now;
+  const bool wake = shared.queue.leads(parcel.channel);
   shared.queue.push(std::move(parcel), now);
+  if (!wake) return;
   shared.wake = true;
   shared.for_progress.notify_all();
 }
@@ -107,6 +114,18 @@ void Courier::send(Parcel parcel) {
 void Courier::hurry(std::uint64_t request) {
   const std::lock_guard lock(state_->shared.mutex);
   state_->shared.queue.hurry(request);
+  state_->shared.wake = true;
+  state_->shared.for_progress.notify_all();
+}
+
+void Courier::hold_residuals(std::uint64_t request) {
+  const std::lock_guard lock(state_->shared.mutex);
+  state_->shared.queue.hold_bulk(request);
+}
+
+void Courier::release_residuals(std::uint64_t request) {
+  const std::lock_guard lock(state_->shared.mutex);
+  state_->shared.queue.release_bulk(request);
   state_->shared.wake = true;
   state_->shared.for_progress.notify_all();
 }

@@ -1,5 +1,5 @@
 // Courier: a rank's traffic. It owns the transport and the progress thread, the only caller of it, which
-// sleeps between tests (at most 100 us late) and so makes progress while the rank computes.
+// sleeps between tests (at most 100 us late, 300 while residuals alone move) and so makes progress while the rank computes.
 //   Priority: while an anchor parcel waits, no residual byte is posted; residual parcels go in chunks with
 //             credits, acknowledged by the receiver. It holds across all peers of the rank.
 //   Pacing:   an emulated link (gbps, latency) for everything the rank sends and receives on the data channels.
@@ -78,7 +78,11 @@ class Courier {
   void send(Parcel parcel);
   // Residual parcels of `request` rank with anchors from now on (a decoder is waiting), unless strict.
   void hurry(std::uint64_t request);
-  // Drops the data parcels of `request` that are not posted yet, and what hurry() said of it.
+  // More anchors of `request` come as fast as they can be made: until release_residuals() or forget() no residual
+  // takes the wire in the moments in which none of them is ready yet. Hurried residuals still go.
+  void hold_residuals(std::uint64_t request);
+  void release_residuals(std::uint64_t request);
+  // Drops the data parcels of `request` that are not posted yet, and what hurry() and hold_residuals() said of it.
   void forget(std::uint64_t request);
   // Bytes of a channel that were given to send() and are not on the wire yet.
   std::size_t waiting_bytes(Channel channel) const;
@@ -110,6 +114,8 @@ class Courier {
   // The residual bytes that may stand on the wire before an urgent parcel: fixed by the options, or what suits the
   // link as measured so far.
   std::size_t residual_chunk_bytes() const;
+  // The rate at which the link takes residuals, known or measured; 0 while nothing is known.
+  double link_bytes_per_second() const;
   std::string_view transport_name() const noexcept;
   // Ends the whole job, peers included.
   [[noreturn]] void abort(int exit_code);

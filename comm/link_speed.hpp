@@ -14,9 +14,18 @@ class LinkSpeed {
   // A receipt for `bytes`, the last of which were posted at `posted_ns`.
   void delivered(std::size_t bytes, std::int64_t posted_ns, std::int64_t now_ns) noexcept {
     // Only what waited behind other bytes shows how fast they leave.
-    if (receipt_ns_ > 0 && posted_ns <= receipt_ns_ && now_ns > receipt_ns_)
-      paces_[paces_seen_++ % paces_.size()] = static_cast<double>(now_ns - receipt_ns_) / static_cast<double>(bytes);
+    if (receipt_ns_ == 0 || posted_ns > receipt_ns_) {
+      span_began_ns_ = now_ns;
+      span_bytes_ = 0;
+    } else {
+      span_bytes_ += bytes;
+    }
     receipt_ns_ = now_ns;
+    // Sleeping threads see receipts in bunches: one right behind another says nothing of the wire.
+    if (span_bytes_ == 0 || now_ns - span_began_ns_ < least_span_ns) return;
+    paces_[paces_seen_++ % paces_.size()] = static_cast<double>(now_ns - span_began_ns_) / static_cast<double>(span_bytes_);
+    span_began_ns_ = now_ns;
+    span_bytes_ = 0;
     pace_ns_per_byte_ = quantile(paces_, paces_seen_, 0.5);
   }
   // The receipt of a message took `delay_ns` from its posting, when `ahead_bytes` (its own among them) were on the wire.
@@ -33,6 +42,8 @@ class LinkSpeed {
   double lateness_ns() const noexcept { return quantile(late_, next_, 0.75); }
 
  private:
+  static constexpr std::int64_t least_span_ns = 500'000;
+
   template <std::size_t N>
   static double quantile(std::array<double, N> values, std::size_t seen, double q) noexcept {
     const std::size_t count = std::min(seen, N);
@@ -43,6 +54,8 @@ class LinkSpeed {
   }
 
   std::int64_t receipt_ns_ = 0;
+  std::int64_t span_began_ns_ = 0;
+  std::size_t span_bytes_ = 0;
   std::array<double, 64> paces_ = {};  // ns a byte
   std::size_t paces_seen_ = 0;
   double pace_ns_per_byte_ = 0;

@@ -16,10 +16,11 @@ namespace {
 constexpr int arrivals_a_step = 64;
 constexpr std::int64_t hot_span_ns = 2'000'000;
 constexpr std::int64_t silence_ns = 300'000'000;
+constexpr std::int64_t napping_round_trip_ns = 500'000;
 
 }  // namespace
 
-bool ProgressLoop::take_arrivals() {
+int ProgressLoop::take_arrivals() {
   Message message;
   int taken = 0;
   while (taken < arrivals_a_step && transport_.poll(message)) {
@@ -33,7 +34,7 @@ bool ProgressLoop::take_arrivals() {
     }
     message = Message{};
   }
-  return taken > 0;
+  return taken;
 }
 
 void ProgressLoop::take_data(Message message) {
@@ -120,7 +121,10 @@ void ProgressLoop::take_frame(int from, const CourierFrame& frame) {
       const std::int64_t answered_ns = now_ns();
       if (!sender.ping_flying) return;
       sender.ping_flying = false;
-      if (!sender.ping_counts) return credits_.round_trip(answered_ns - asked_ns);
+      // Before data flows both ends look all the time; later they nap. Without this measure the first one known might
+      // be of a question that stood behind megabytes of data, and would allow as many again.
+      credits_.round_trip(answered_ns - asked_ns + (sender.ping_counts ? napping_round_trip_ns : 0));
+      if (!sender.ping_counts) return;
       const std::lock_guard lock(shared_.mutex);
       shared_.clocks[static_cast<std::size_t>(from)].sample(asked_ns, frame.time, answered_ns);
       if (--shared_.sync_left[static_cast<std::size_t>(from)] == 0) shared_.for_user.notify_all();

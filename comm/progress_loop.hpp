@@ -42,6 +42,7 @@ struct Shared {
   BufferPool buffers{buffers_kept_bytes};
   std::size_t residual_chunk_bytes = 0;        // as it suits the link now
   std::size_t good_parcel_bytes = 0;           // for such chunks
+  double link_bytes_per_second = 0;            // 0: unknown
   std::optional<Error> failure;
   bool wake = false;        // the progress thread has something to look at
   bool notified = false;    // by notify()
@@ -113,7 +114,7 @@ class ProgressLoop {
   bool step();
   void sleep();
   // Arrivals (progress_arrivals.cpp).
-  bool take_arrivals();
+  int take_arrivals();  // how many
   void take_control(Message message);
   void take_data(Message message);
   void tell_posted();
@@ -165,6 +166,7 @@ class ProgressLoop {
   std::int64_t now_ns_ = 0;         // of this step
   std::int64_t active_ns_ = 0;      // when the last step did something
   std::int64_t urgent_ns_ = 0;      // when something other than residuals and their receipts moved last
+  std::int64_t residual_nap_ns_ = 100'000;  // by how much comes during one
   std::int64_t hot_until_ns_ = 0;   // no sleep before: clocks are being compared
   std::int64_t watched_ns_ = 0;
   std::int64_t alive_ns_ = 0;       // when the peers were told last

@@ -31,6 +31,7 @@ void SendQueue::hurry(std::uint64_t request) {
 
 void SendQueue::forget(std::uint64_t request) {
   hurried_.erase(request);
+  holders_.erase(request);
   forget_in(urgent_, request);
   forget_in(bulk_, request);
 }
@@ -80,7 +81,7 @@ std::optional<SendQueue::Entry> SendQueue::pop_data(const Room& room) {
     if (!refused && room.residual(it->second.parcel.bytes.size())) return take(urgent_, it, room);
     refused = true;
   }
-  if (urgent_anchors_ > 0 || room.anchor_flying || bulk_.empty()) return std::nullopt;
+  if (urgent_anchors_ > 0 || room.anchor_flying || !holders_.empty() || bulk_.empty()) return std::nullopt;
   if (!room.residual(bulk_.begin()->second.parcel.bytes.size())) return std::nullopt;
   return take(bulk_, bulk_.begin(), room);
 }

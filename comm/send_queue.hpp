@@ -2,7 +2,7 @@
 //   control   leaves first, in order of arrival.
 //   urgent    anchors, and residuals that a decoder waits for; the smallest request first, of one request the
 //             anchors first.
-//   bulk      the other residuals; none leaves while an anchor waits or is on the wire.
+//   bulk      the other residuals; none leaves while an anchor waits or is on the wire, or more anchors are announced.
 #pragma once
 
 #include <compare>
@@ -38,6 +38,9 @@ class SendQueue {
   void join_up_to(std::size_t join_bytes) noexcept { join_bytes_ = join_bytes; }
   void push(Parcel parcel, std::int64_t now_ns);
   void hurry(std::uint64_t request);
+  // More anchors of `request` are about to be pushed: bulk stays, until release_bulk() or forget() of it.
+  void hold_bulk(std::uint64_t request) { holders_.insert(request); }
+  void release_bulk(std::uint64_t request) { holders_.erase(request); }
   // Drops data parcels; control messages about the request still go.
   void forget(std::uint64_t request);
   // Drops everything for a rank that has closed. Returns how many parcels that was.
@@ -48,6 +51,11 @@ class SendQueue {
 
   bool empty() const noexcept { return control_.empty() && urgent_.empty() && bulk_.empty(); }
   std::size_t size() const noexcept { return control_.size() + urgent_.size() + bulk_.size(); }
+  // Whether a new parcel of that channel might leave at once: nothing of its kind or of a higher one waits already.
+  bool leads(Channel channel) const noexcept {
+    if (channel == Channel::control) return true;
+    return urgent_anchors_ == 0 && (channel == Channel::anchor || (bulk_.empty() && holders_.empty()));
+  }
   std::size_t waiting_bytes(Channel channel) const noexcept { return waiting_bytes_[static_cast<int>(channel)]; }
 
  private:
@@ -71,6 +79,7 @@ class SendQueue {
   Ordered bulk_;
   std::size_t urgent_anchors_ = 0;
   std::set<std::uint64_t> hurried_;
+  std::set<std::uint64_t> holders_;
   std::size_t waiting_bytes_[channel_count] = {};
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "kernels/cpu/home_thread.hpp"
+#include "kernels/cpu/team_cores.hpp"
 #include "kernels/runtime.hpp"
 
 namespace lynxkv::kernels {
@@ -20,6 +21,7 @@ void parallel_for(int tasks, TaskBody body) {
   leave_home_thread();  // a parallel_for inside the body runs in place
   Kokkos::parallel_for("lynxkv", Kokkos::RangePolicy<>(0, workers, Kokkos::ChunkSize(1)),
                        [&](const int worker) {
+                         place_team_thread();
                          for (int task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
                               task = next.fetch_add(1, std::memory_order_relaxed))
                            body(task, worker);

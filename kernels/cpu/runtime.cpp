@@ -15,6 +15,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "kernels/cpu/home_thread.hpp"
+#include "kernels/cpu/team_cores.hpp"
 
 namespace lynxkv::kernels {
 namespace {
@@ -40,6 +41,7 @@ void start_pool(int threads) {
 #endif
   std::atexit([] { Kokkos::finalize(); });
   home = true;
+  choose_team_cores(threads);
 }
 
 // Highway picks the best target that is left; a lower path must not use wider vectors, whose sums differ.

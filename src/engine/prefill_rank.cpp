@@ -152,6 +152,7 @@ bool PrefillRank::push_next(Sending& sending) {
     return true;
   }
   if (!serializer_.ready() || !may_send(sending, sending.next)) return false;
+  if (may_send(sending, order.size() - 1)) serializer_.rush(sending.request);
   const TensorAt at = order[sending.next];
   serializer_.push(sending.request, at.layer, at.kind, at.page, prompt.kv.page_first_position(at.page),
                    prompt.kv.page_tokens(at.page),

@@ -8,6 +8,7 @@
 #include "base/nearest.hpp"
 #include "kernels/argmax.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/placement.hpp"
 #include "kernels/rms_norm.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
@@ -194,6 +195,7 @@ std::span<const float> Forward::run(std::span<const SequenceRows> sequences, con
   }
   ForwardBatch batch(sequences);
   if (batch.rows() == 0) return {};
+  const kernels::KeepToOneCore keep;
   const auto logit_count = batch.logit_rows().size();
   s.make_room(batch.rows(), static_cast<int>(logit_count));
 

@@ -26,6 +26,8 @@ struct Outgoing {
   std::uint64_t sequence[codec::max_streams] = {};
   std::vector<bool> pushed;
   int pushed_count = 0;
+  bool rushed = false;
+  bool holds = false;  // the courier's residuals
   SentTotals totals;
 };
 
@@ -75,6 +77,20 @@ struct Serializer::State {
     const auto done = out.transfer.codec->encode(rows, shape, encoded);
     if (!done) throw encode_failure(out.transfer, tensor, shape, rows, done.error());
     out.totals.encode_seconds += seconds_between(began_ns, now_ns());
+  }
+
+  // Whether encoding, by what it took so far, makes anchors faster than the link takes them.
+  bool encodes_ahead(const Outgoing& out) const {
+    const double link = courier.link_bytes_per_second();
+    const double anchors = static_cast<double>(out.totals.payload_bytes[static_cast<int>(codec::StreamId::anchor)]);
+    return link <= 0 || anchors >= link * out.totals.encode_seconds;
+  }
+
+  void hold(Outgoing& out, bool wanted) {
+    if (wanted == out.holds) return;
+    out.holds = wanted;
+    if (wanted) courier.hold_residuals(out.transfer.request);
+    else courier.release_residuals(out.transfer.request);
   }
 
   // Cuts one stream's payload into frames, one a parcel.
@@ -135,6 +151,7 @@ void Serializer::push(std::uint64_t request, int layer, page::Kind kind, int pag
   state_->encode(out, tensor, shape, rows);
   out.pushed[index] = true;
   const bool last = ++out.pushed_count == tensor_count(out.transfer);
+  state_->hold(out, out.rushed && !last && state_->encodes_ahead(out));
   for (const codec::StreamSpec& spec : out.transfer.codec->streams()) state_->queue(out, tensor, spec.id, 0, last);
   state_->largest_object_bytes = std::max(state_->largest_object_bytes, state_->encoded.payload[0].size());
 }
@@ -152,8 +169,15 @@ void Serializer::push_again(std::uint64_t request, int layer, page::Kind kind, i
   ++out.totals.resent_tensors;
 }
 
+void Serializer::rush(std::uint64_t request) { state_->find(request).rushed = true; }
+
 SentTotals Serializer::totals(std::uint64_t request) const { return state_->find(request).totals; }
 
-void Serializer::close(std::uint64_t request) { state_->open.erase(request); }
+void Serializer::close(std::uint64_t request) {
+  const auto it = state_->open.find(request);
+  if (it == state_->open.end()) return;
+  state_->hold(it->second, false);
+  state_->open.erase(it);
+}
 
 }  // namespace lynxkv::stream

@@ -38,6 +38,9 @@ class Serializer {
   // that was not pushed yet is left out: the receiver may ask too early, and the tensor comes anyway.
   void push_again(std::uint64_t request, int layer, page::Kind kind, int page, int first_position, int tokens,
                   const Bf16* rows, codec::StreamId stream, int attempt);
+  // Nothing keeps the rest of this transfer from being encoded now. Where that is faster than the link, the residuals
+  // wait for its last anchor: each that slipped into a gap between two anchors would delay all anchors behind it.
+  void rush(std::uint64_t request);
   SentTotals totals(std::uint64_t request) const;
   void close(std::uint64_t request);
 

@@ -71,6 +71,38 @@ TEST(LinkSpeed, IsNotBentByReceiptsThatComeLateAndTogether) {
   EXPECT_NEAR(speed.rate(), 1e8, 1e6);
 }
 
+TEST(LinkSpeed, IsNotBentByReceiptsThatASleepingThreadSeesInBunches) {
+  LinkSpeed speed;
+  std::int64_t now = ms;
+  for (int bunch = 0; bunch < 40; ++bunch) {  // three together a millisecond, some microseconds apart
+    now += ms - 10'000;
+    for (int i = 0; i < 3; ++i) speed.delivered(40'000, 0, now += 5'000);
+    now -= 5'000;
+  }
+  EXPECT_NEAR(speed.rate(), 120'000 / 1e-3, 0.05 * 1.2e8);
+}
+
+TEST(AdaptiveChunk, AllowsNoMoreThanFourWhereReceiptsAreSeenInBunches) {
+  Credits credits(1, 0, 0, 0);
+  credits.round_trip(600'000);
+  std::int64_t now = ms;
+  std::uint64_t received = 0;
+  for (int bunch = 0; bunch < 400; ++bunch) {
+    for (int i = 0; i < 3; ++i) credits.sent(0, 37'000, now);
+    now += ms - 10'000;
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(credits.acknowledged(0, ++received, now += 3'000).ok());
+  }
+  EXPECT_LE(credits.window(), 4u * credits.chunk_bytes());
+}
+
+TEST(AdaptiveChunk, TakesTheShortestRoundTripForTheLinks) {
+  Credits credits(1, 0, 0, 0);
+  credits.round_trip(600'000);
+  credits.round_trip(60 * ms);  // asked behind megabytes of data
+  fill_link(credits, 1e8, 4 * ms, 1);
+  EXPECT_LE(credits.window(), 4u * 256 * 1024);
+}
+
 TEST(LinkSpeed, KnowsNothingFromMessagesThatNeverWaited) {
   LinkSpeed speed;
   for (int i = 1; i < 60; ++i) speed.delivered(100, i * ms, i * ms + 1000);

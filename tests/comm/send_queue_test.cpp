@@ -55,6 +55,33 @@ TEST(SendQueue, HoldsResidualsBackBehindAnAnchorThatHasNoRoom) {
   EXPECT_EQ(drain(queue), "ar");
 }
 
+TEST(SendQueue, HoldsResidualsBackWhileMoreAnchorsAreAnnounced) {
+  SendQueue queue(false, 1000);
+  queue.push(parcel(Channel::residual, 1, 'r'), 0);
+  queue.push(parcel(Channel::residual, 2, 'h'), 0);
+  queue.hold_bulk(7);
+  queue.hold_bulk(8);
+  queue.hurry(2);
+  EXPECT_EQ(drain(queue), "h") << "a decoder waits for that one";
+  queue.push(parcel(Channel::anchor, 7, 'a'), 0);
+  EXPECT_EQ(drain(queue), "a");
+  queue.release_bulk(7);
+  EXPECT_EQ(drain(queue), "");
+  queue.forget(8);
+  EXPECT_EQ(drain(queue), "r");
+}
+
+TEST(SendQueue, KnowsWhetherANewParcelCouldLeaveAtOnce) {
+  SendQueue queue(false, 1000);
+  EXPECT_TRUE(queue.leads(Channel::anchor) && queue.leads(Channel::residual) && queue.leads(Channel::control));
+  queue.push(parcel(Channel::residual, 1, 'r'), 0);
+  EXPECT_TRUE(queue.leads(Channel::anchor));
+  EXPECT_FALSE(queue.leads(Channel::residual));
+  queue.push(parcel(Channel::anchor, 1, 'a'), 0);
+  EXPECT_FALSE(queue.leads(Channel::anchor));
+  EXPECT_TRUE(queue.leads(Channel::control));
+}
+
 TEST(SendQueue, RanksAHurriedResidualWithAnchorsByAge) {
   SendQueue queue(false, 1000);
   queue.push(parcel(Channel::residual, 1, 'r'), 0);

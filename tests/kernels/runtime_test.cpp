@@ -1,14 +1,18 @@
 #include "kernels/runtime.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "base/error.hpp"
+#include "kernels/cpu/team_cores.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/placement.hpp"
 #include "tests/kernels/paths.hpp"
 
 namespace lynxkv::kernels {
@@ -73,6 +77,63 @@ TEST(Runtime, CanLowerTheThreadsButNotRaiseThemPastTheStart) {
   EXPECT_THROW(start_runtime(testing::test_threads + 1, best_isa()), Error);
   start_runtime(testing::test_threads, best_isa());
   EXPECT_EQ(runtime_threads(), testing::test_threads);
+}
+
+// The cores that the calling thread may use.
+std::vector<int> my_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  EXPECT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  return cores;
+}
+
+TEST(Placement, GivesEachThreadOfATeamACoreWhereThereAreAsManyOfBoth) {
+  const std::vector<int> before = my_cores();
+  constexpr int threads = 2;
+  if (static_cast<int>(before.size()) < threads) GTEST_SKIP() << "there is one core only";
+  start_runtime(threads, best_isa());
+  cpu_set_t few;
+  CPU_ZERO(&few);
+  for (int i = 0; i < threads; ++i) CPU_SET(before[static_cast<std::size_t>(i)], &few);
+  ASSERT_EQ(sched_setaffinity(0, sizeof few, &few), 0);
+  choose_team_cores(threads);
+  ASSERT_EQ(team_cores().size(), static_cast<std::size_t>(threads));
+  std::vector<std::vector<int>> seen(static_cast<std::size_t>(threads));
+  {
+    const KeepToOneCore keep;
+    std::atomic<int> arrived{0};
+    parallel_for(threads, [&](int, int worker) {
+      seen[static_cast<std::size_t>(worker)] = my_cores();
+      ++arrived;
+      while (arrived < threads) std::this_thread::yield();  // nobody takes two
+    });
+  }
+  std::set<int> used;
+  for (const auto& cores : seen) {
+    ASSERT_EQ(cores.size(), 1u);
+    used.insert(cores.front());
+  }
+  EXPECT_EQ(used.size(), static_cast<std::size_t>(threads));
+  EXPECT_EQ(my_cores().size(), static_cast<std::size_t>(threads)) << "the home thread is free again";
+  choose_team_cores(1);
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (const int core : before) CPU_SET(core, &all);
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  start_runtime(testing::test_threads, best_isa());
+}
+
+TEST(Placement, LeavesThreadsAloneWhereThereAreMoreCoresThanThreads) {
+  choose_team_cores(static_cast<int>(my_cores().size()) + 1);
+  EXPECT_TRUE(team_cores().empty());
+  choose_team_cores(1);
+  EXPECT_TRUE(team_cores().empty());
+  const std::vector<int> before = my_cores();
+  const KeepToOneCore keep;
+  EXPECT_EQ(my_cores(), before);
 }
 
 TEST(Runtime, NamesThePaths) {

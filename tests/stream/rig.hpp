@@ -120,7 +120,7 @@ class Rig {
  public:
   explicit Rig(int tokens, std::shared_ptr<const codec::Codec> codec = std::make_shared<SplitCodec>(),
                page::Geometry geometry = small_geometry(), std::size_t chunk_bytes = 256 * 1024,
-               page::Element element = page::Element::bf16)
+               page::Element element = page::Element::bf16, double gbps = 0)
       : codec_(std::move(codec)),
         source_pool(geometry, page::Element::bf16, 4096),
         target_pool(geometry, element, 4096),
@@ -128,6 +128,7 @@ class Rig {
         target(target_pool) {
     comm::LinkOptions options;
     options.residual_chunk_bytes = chunk_bytes;
+    options.gbps = gbps;
     options.stall_seconds = 20;
     options.close_seconds = 2;
     auto ranks = comm::make_loop(2);

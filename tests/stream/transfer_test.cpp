@@ -1,6 +1,8 @@
 // Whole transfers, undisturbed: every length that has made trouble elsewhere, what is decoded when, what is held.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "tests/stream/rig.hpp"
 
 namespace lynxkv::stream {
@@ -92,6 +94,42 @@ TEST(Transfer, TakesResidualsThatComeBeforeTheirAnchors) {
   EXPECT_EQ(rig.progress().level, codec::Level::target);
   EXPECT_EQ(rig.differing(), 0);
   EXPECT_FALSE(rig.deserializer.complete(100));
+}
+
+TEST(Transfer, ThatIsRushedSendsNoResidualBeforeItsLastAnchor) {
+  Rig rig(600);
+  rig.serializer->rush(7);
+  for (int page = 0; page < 2; ++page)
+    for (int layer = 0; layer < 2; ++layer)
+      for (const auto kind : {page::Kind::key, page::Kind::value}) {
+        rig.push(layer, kind, page);
+        while (rig.receiver->totals(comm::Channel::anchor).received_bytes < rig.serializer->totals(7).payload_bytes[0])
+          rig.receiver->wait(std::chrono::microseconds(100));  // the wire is empty between two anchors
+      }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(rig.sender->totals(comm::Channel::residual).sent_bytes, 0u);
+  for (int layer = 0; layer < 2; ++layer)
+    for (const auto kind : {page::Kind::key, page::Kind::value}) rig.push(layer, kind, 2);
+  rig.deliver_all();
+  rig.complete();
+  EXPECT_EQ(rig.differing(), 0);
+}
+
+TEST(Transfer, ThatIsRushedButEncodedSlowerThanTheLinkLeavesTheGapsToResiduals) {
+  Rig rig(300, std::make_shared<SplitCodec>(), small_geometry(), 256 * 1024, page::Element::bf16, 400);
+  rig.serializer->rush(7);
+  rig.push(0, page::Kind::key, 0);
+  rig.settle();
+  EXPECT_GT(rig.sender->totals(comm::Channel::residual).sent_bytes, 0u);
+}
+
+TEST(Transfer, ThatIsClosedWhileRushedHoldsNothingBack) {
+  Rig rig(300);
+  rig.serializer->rush(7);
+  rig.push(0, page::Kind::key, 0);
+  rig.serializer->close(7);
+  rig.settle();
+  EXPECT_GT(rig.sender->totals(comm::Channel::residual).sent_bytes, 0u);
 }
 
 TEST(Transfer, CountsWhatItSendsAndReceives) {
