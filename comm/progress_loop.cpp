@@ -18,11 +18,10 @@ namespace {
 constexpr std::size_t anchor_window_bytes = std::size_t{1} << 20;
 // Naps between tests. Waking up takes some tens of microseconds more, and the sum stays below 100.
 constexpr std::int64_t short_nap_ns = 20'000;
-// While residuals alone move nobody waits for a message, and every nap less leaves the cores to the computing: on a
-// link of 1 Gbit/s naps of 80 us took a fifth of both cores of a host. A fast link needs a look more often.
-constexpr std::int64_t least_residual_nap_ns = 80'000;
-constexpr std::int64_t most_residual_nap_ns = 240'000;
-constexpr int many_arrivals = 3;
+constexpr std::int64_t long_nap_ns = 80'000;
+// While residuals alone move, every nap less leaves the cores to the computing: on a link of 1 Gbit/s naps of 80 us took
+// a fifth of both cores of a host. Where more than one message comes during a nap the link needs a look more often.
+constexpr std::int64_t residual_nap_ns = 240'000;
 // With nothing on the way and nothing owed for a while, a message may be seen a little later: the rank idles.
 constexpr std::int64_t idle_nap_ns = 1'000'000;
 constexpr std::int64_t idle_after_ns = 50'000'000;
@@ -114,8 +113,7 @@ bool ProgressLoop::step() {
   now_ns_ = now_ns();
   shared_.beat_ns = now_ns_;
   const int taken = take_arrivals();
-  if (taken >= many_arrivals) residual_nap_ns_ = std::max(residual_nap_ns_ / 2, least_residual_nap_ns);
-  else if (taken < 2) residual_nap_ns_ = std::min(residual_nap_ns_ * 5 / 4, most_residual_nap_ns);
+  arrivals_ += taken;
   bool moved = taken > 0;
   moved |= deliver_due();
   moved |= send_receipts();
@@ -133,13 +131,22 @@ bool ProgressLoop::step() {
   return moved;
 }
 
+// By what came since the last nap.
+void ProgressLoop::adapt_nap() noexcept {
+  const bool residuals_move = now_ns_ - residual_ns_ < active_span_ns;
+  if (arrivals_ > 1 || !residuals_move) nap_ns_ = std::max(nap_ns_ / 2, long_nap_ns);
+  else if (arrivals_ == 0) nap_ns_ = std::min(nap_ns_ * 5 / 4, residual_nap_ns);
+  arrivals_ = 0;
+}
+
 void ProgressLoop::sleep() {
   if (now_ns_ < hot_until_ns_) {
     std::this_thread::yield();
     return;
   }
+  adapt_nap();
   const bool urgent = now_ns_ - urgent_ns_ < active_span_ns || posted_anchor_bytes_ > 0;
-  std::int64_t nap_ns = urgent ? short_nap_ns : residual_nap_ns_;
+  std::int64_t nap_ns = urgent ? short_nap_ns : nap_ns_;
   if (now_ns_ - active_ns_ > idle_after_ns && !owed_ && credits_.in_flight_bytes() == 0) nap_ns = idle_nap_ns;
   if (wakes_ && posted_.empty()) nap_ns = woken_nap_ns;
   const std::int64_t now = now_ns();
@@ -219,7 +226,10 @@ bool ProgressLoop::post_waiting() {
       if (residual && credit_blocked_) ready_ns = std::max(ready_ns, credits_.last_receipt_ns());
       left_ns = pacing_.departure(ready_ns, bytes);
     }
-    if (residual) credits_.sent(to, bytes, left_ns);
+    if (residual) {
+      credits_.sent(to, bytes, left_ns);
+      residual_ns_ = now_ns_;
+    }
     if (!pacing_.limits_rate()) {
       post(entry->parcel.channel, to, std::move(entry->parcel.bytes));
       continue;

@@ -113,6 +113,7 @@ class ProgressLoop {
 
   bool step();
   void sleep();
+  void adapt_nap() noexcept;
   // Arrivals (progress_arrivals.cpp).
   int take_arrivals();  // how many
   void take_control(Message message);
@@ -166,7 +167,9 @@ class ProgressLoop {
   std::int64_t now_ns_ = 0;         // of this step
   std::int64_t active_ns_ = 0;      // when the last step did something
   std::int64_t urgent_ns_ = 0;      // when something other than residuals and their receipts moved last
-  std::int64_t residual_nap_ns_ = 100'000;  // by how much comes during one
+  std::int64_t residual_ns_ = 0;    // when a residual moved last
+  std::int64_t nap_ns_ = 100'000;   // while nothing urgent moves
+  int arrivals_ = 0;                // since the last nap
   std::int64_t hot_until_ns_ = 0;   // no sleep before: clocks are being compared
   std::int64_t watched_ns_ = 0;
   std::int64_t alive_ns_ = 0;       // when the peers were told last
