@@ -226,6 +226,11 @@ std::int64_t Courier::clock_error_ns(int peer) const {
   return state_->shared.clocks[static_cast<std::size_t>(peer)].error_ns();
 }
 
+void Courier::abandon() {
+  const std::lock_guard lock(state_->shared.mutex);
+  state_->shared.abandoned = true;
+}
+
 ChannelTotals Courier::totals(Channel channel) const {
   const std::lock_guard lock(state_->shared.mutex);
   return state_->shared.totals[static_cast<int>(channel)];

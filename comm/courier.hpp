@@ -110,6 +110,10 @@ class Courier {
   // Throws Error{transport} where a peer does not answer within stall_seconds.
   void sync_clocks();
 
+  // What was sent and is not through is of no use to anybody any more: the destructor does not wait for it, and stays a
+  // second at most. Control messages are still posted. The peers are not told of a failure.
+  void abandon();
+
   ChannelTotals totals(Channel channel) const;
   // The residual bytes that may stand on the wire before an urgent parcel: fixed by the options, or what suits the
   // link as measured so far.

@@ -14,7 +14,7 @@
 namespace lynxkv::comm {
 namespace {
 
-constexpr double seconds_for_failing_to_say_so = 1;
+constexpr double seconds_of_a_hurried_leave = 1;
 constexpr std::int64_t report_span_ns = 200'000'000;
 
 constexpr const char* name_of(int channel) {
@@ -27,19 +27,21 @@ constexpr const char* name_of(int channel) {
 // reading and answering, until each peer has said that nothing more comes.
 bool ProgressLoop::may_leave() {
   bool drained = false;
-  bool failing = false;
+  bool failing = false, hurried = false;
   {
     const std::lock_guard lock(shared_.mutex);
     if (!shared_.closing) return false;
-    drained = shared_.queue.empty() && !shared_.unfinished;
     failing = shared_.failing || shared_.failure.has_value();
+    hurried = failing || shared_.abandoned;
+    drained = shared_.abandoned ? shared_.queue.waiting_bytes(Channel::control) == 0
+                                : shared_.queue.empty() && !shared_.unfinished;
   }
   if (closing_ == Closing::no) closing_ = Closing::draining;
   if (closing_ == Closing::draining) {
     if (!drained && !failing) return false;
     closing_ = Closing::leaving;
-    leave_at_ns_ = now_ns() + static_cast<std::int64_t>(
-                                  (failing ? seconds_for_failing_to_say_so : options_.close_seconds) * 1e9);
+    leave_at_ns_ =
+        now_ns() + static_cast<std::int64_t>((hurried ? seconds_of_a_hurried_leave : options_.close_seconds) * 1e9);
     say_closing(failing);
   }
   if (now_ns() > leave_at_ns_) return true;

@@ -57,6 +57,7 @@ struct Shared {
   std::vector<bool> closed;         // by peer: nothing is sent to it any more
   bool closing = false;             // the courier's destructor has begun
   bool failing = false;             // and an exception is unwinding
+  bool abandoned = false;           // nothing that was sent is waited for
   bool left = false;                // the progress thread has ended
   std::atomic<std::int64_t> beat_ns{0};  // of its last step
 };

@@ -35,8 +35,8 @@ class Watchdog {
   std::optional<int> stalled(std::int64_t now_ns, bool outstanding, Flying flying) noexcept {
     // Time in which this process itself was stopped proves nothing about its peers.
     if (const std::int64_t gap = now_ns - checked_ns_; gap > std::min<std::int64_t>(limit_ns_ / 2, 1'000'000'000)) {
-      for (std::int64_t& moved : moved_ns_) moved += gap;
-      any_ns_ += gap;
+      for (std::int64_t& moved : moved_ns_) moved = std::min(moved + gap, now_ns);  // some have moved since
+      any_ns_ = std::min(any_ns_ + gap, now_ns);
     }
     checked_ns_ = now_ns;
     for (std::size_t peer = 0; peer < moved_ns_.size(); ++peer)

@@ -10,6 +10,7 @@
 #include "engine/host.hpp"
 #include "engine/rank_loop.hpp"
 #include "engine/signals.hpp"
+#include "engine/stop_guard.hpp"
 #include "engine/transfer_options.hpp"
 #include "engine/version.hpp"
 #include "results/hdf5.hpp"
@@ -18,6 +19,11 @@
 
 namespace lynxkv::engine {
 namespace {
+
+// From the end of the last sample to the end of a run that was asked to stop, the results file included.
+constexpr double seconds_to_leave = 60;
+// Not all ranks may come to this end, and the scheduler's patience is half used up.
+constexpr double seconds_to_leave_after_abandoning = 5;
 
 // Versions, hashes and placement of this attempt: stored in the journal and in the HDF5 file.
 std::string attempt_json(const Preparation& preparation) {
@@ -107,6 +113,7 @@ RunOutcome run_campaign(comm::World& world, Preparation& preparation, bool dump_
   RunOutcome outcome;
   outcome.output_dir = config.output.dir;
   const StopSignals signals;
+  StopGuard stop(config.output.stop_grace_s, [&] { world.abort(exit_code(ErrorCode::incomplete)); });
 
   std::unique_ptr<results::Journal> journal;
   std::unique_ptr<model::Forward> forward;
@@ -139,12 +146,14 @@ RunOutcome run_campaign(comm::World& world, Preparation& preparation, bool dump_
         link_options(config.link));
     courier.sync_clocks();
     Job job{config,        preparation.roles, preparation.samples, preparation.model,
-            *forward,      pool,              courier,             preparation.settings_hash,
-            codec_options_of(config.transfer), {}};
+            *forward,      pool,              courier,             stop,
+            preparation.settings_hash, codec_options_of(config.transfer), {}};
     for (const std::string& mode : config.transfer.modes) job.codecs.push_back(codec::make_codec(mode, job.codec_options));
     RankLoop loop(job, journal.get(), {preparation.capacity_blocks});
     outcome.complete = loop.run();
-    courier.flush(std::chrono::seconds(30));
+    stop.allow(loop.abandoned() ? seconds_to_leave_after_abandoning : seconds_to_leave);
+    if (loop.abandoned()) courier.abandon();
+    else courier.flush(std::chrono::seconds(30));
     log::info("peak memory {:.0f} MB: weights {:.0f} MB, pages {:.0f} MB", 1e-6 * static_cast<double>(peak_memory_bytes()),
               1e-6 * static_cast<double>(forward->weight_bytes()), 1e-6 * static_cast<double>(pool.resident_bytes()));
   }

@@ -190,6 +190,7 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
     } catch (const YAML::Exception& error) {
       refuse(path, "line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
     }
+  between("output.stop_grace_s", config.output.stop_grace_s, 1, 86400);
   }
   apply_preset(config, root, overrides);
   if (!path.empty()) read_tree(config, path, root);

@@ -72,6 +72,7 @@ struct OutputSection {
   double fsync_s = 5;
   double progress_s = 10;           // seconds between progress lines of a batch log
   double stop_before_end_s = 120;   // of the Slurm job's end time
+  double stop_grace_s = 8;          // a stopping run in which nothing moves for so long leaves
 };
 
 struct Config {

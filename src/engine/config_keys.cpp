@@ -135,6 +135,7 @@ std::vector<ConfigKey> make_keys() {
       key("output.fsync_s", placement, &C::output, &OutputSection::fsync_s),
       key("output.progress_s", placement, &C::output, &OutputSection::progress_s),
       key("output.stop_before_end_s", placement, &C::output, &OutputSection::stop_before_end_s),
+      key("output.stop_grace_s", placement, &C::output, &OutputSection::stop_grace_s),
   };
 }
 

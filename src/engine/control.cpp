@@ -7,7 +7,7 @@
 namespace lynxkv::engine {
 namespace {
 
-constexpr std::uint8_t version = 1;
+constexpr std::uint8_t version = 2;
 
 struct Writer {
   ByteWriter out;

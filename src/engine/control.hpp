@@ -71,13 +71,19 @@ struct StopRequest {
   std::int32_t signal = 0;
   void fields(auto&& f) { f(signal); }
 };
-// Coordinator -> all: the job is over.
+// Coordinator -> all: the job is over. `abandoned`: although requests run, for nothing moves any more.
 struct End {
-  std::uint8_t complete = 0;
-  void fields(auto&& f) { f(complete); }
+  std::uint8_t complete = 0, abandoned = 0;
+  void fields(auto&& f) { f(complete), f(abandoned); }
+};
+// While the job stops. Any -> coordinator: something moved here. Coordinator -> all: the job stops, and something
+// moved somewhere.
+struct Moving {
+  std::uint8_t unused = 0;
+  void fields(auto&& f) { f(unused); }
 };
 
-using Control = std::variant<Assign, Ready, Started, Sent, Resend, Hurry, Release, Done, StopRequest, End>;
+using Control = std::variant<Assign, Ready, Started, Sent, Resend, Hurry, Release, Done, StopRequest, End, Moving>;
 
 std::vector<std::byte> encode(const Control& message);
 Result<Control> decode_control(std::span<const std::byte> bytes);

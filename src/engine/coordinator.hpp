@@ -31,6 +31,7 @@ class Coordinator {
   bool finished() const noexcept { return running_.empty() && (stopping_ || next_ == pending_.size()); }
   bool complete() const noexcept { return rows_done_ == rows_planned_; }
 
+  std::int64_t running() const noexcept { return static_cast<std::int64_t>(running_.size()); }
   std::int64_t rows_done() const noexcept { return rows_done_; }
   std::int64_t rows_planned() const noexcept { return rows_planned_; }
   std::int64_t tokens_out() const noexcept { return tokens_out_; }

@@ -145,7 +145,7 @@ bool DecodeRank::run_batch() {
     part.request->kv.truncate(part.step.first_position);
     batch.push_back({&part.request->kv, part.step.tokens, part.step.logit_rows});
   }
-  const std::span<const float> logits = job_.forward.run(batch);
+  const std::span<const float> logits = job_.forward.run(batch, [&](int) { job_.moved(); });
   const std::int64_t now = now_ns();
   const auto vocabulary = static_cast<std::size_t>(job_.model.config.vocab);
   std::size_t row = 0;
@@ -196,12 +196,23 @@ bool DecodeRank::finish_done() {
   return worked;
 }
 
+// Of the requests that run: what came whole, for the first time or again.
+std::uint64_t DecodeRank::received_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, request] : requests_)
+    for (const std::uint64_t stream : deserializer_.progress(id).payload_bytes) bytes += stream;
+  return bytes;
+}
+
 bool DecodeRank::step() {
   ask_for_overdue();
   const bool asked = ask_again();
   const bool more_pages = deserializer_.complete(tensors_between_steps);
   const bool ran = run_batch();
   const bool finished = finish_done();
+  const std::uint64_t received = received_bytes();
+  if (more_pages || ran || finished || received != received_bytes_) job_.moved();
+  received_bytes_ = received;
   return asked || more_pages || ran || finished;
 }
 

@@ -54,10 +54,12 @@ class DecodeRank {
   bool run_batch();
   bool finish_done();
   results::Row make_row(const Request& request) const;
+  std::uint64_t received_bytes() const;
 
   Job& job_;
   int coordinator_;
   stream::Deserializer deserializer_;
+  std::uint64_t received_bytes_ = 0;  // of whole payloads, when last looked at
   std::map<int, std::int64_t> heard_ns_;  // when data came last, by peer
   std::deque<Assign> waiting_;
   std::map<std::uint64_t, std::unique_ptr<Request>> requests_;  // the oldest first

@@ -12,12 +12,15 @@
 #include "engine/control.hpp"
 #include "engine/prompt.hpp"
 #include "engine/roles.hpp"
+#include "engine/stop_guard.hpp"
 #include "model/forward.hpp"
 #include "model/model_file.hpp"
 #include "page/pool.hpp"
 #include "suite/sample.hpp"
 
 namespace lynxkv::engine {
+
+constexpr int coordinator_rank = 0;
 
 struct Job {
   const Config& config;
@@ -27,6 +30,7 @@ struct Job {
   model::Forward& forward;
   page::PagePool& pool;
   comm::Courier& courier;
+  StopGuard& stop;
   std::uint64_t settings_hash = 0;
   codec::CodecOptions codec_options;
   std::vector<std::unique_ptr<codec::Codec>> codecs;  // by index in transfer.modes
@@ -39,7 +43,11 @@ struct Job {
   void tell(int rank, const Control& message) const {
     courier.send({comm::Channel::control, rank, 0, encode(message)});
   }
+  // Something was done that brings the job's end nearer. While the job stops the coordinator hears of it.
+  void moved() const {
+    stop.moved();
+    if (stop.time_to_tell()) tell(coordinator_rank, Moving{});
+  }
 };
-
 
 }  // namespace lynxkv::engine

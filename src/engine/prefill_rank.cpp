@@ -183,6 +183,7 @@ bool PrefillRank::prefill_chunk() {
       batch.tokens = std::span(prompt.ids).subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(rows));
       job_.forward.run(std::span(&batch, 1), [&](int layer) {
         prompt.released.complete(chunk, layer, now_ns() - prompt.begun_ns);
+        job_.moved();
         service_sends();
       });
     }

@@ -1,6 +1,9 @@
 #include "engine/rank_loop.hpp"
 
+#include <algorithm>
+
 #include "base/check.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "engine/host.hpp"
@@ -9,7 +12,6 @@
 namespace lynxkv::engine {
 namespace {
 
-constexpr int coordinator_rank = 0;
 // Replays of a streaming prefill become due between messages, so an idle rank looks again after this long.
 constexpr std::chrono::microseconds idle_wait{2000};
 
@@ -34,6 +36,8 @@ void RankLoop::dispatch(const Control& message) {
   std::visit(
       [&](const auto& content) {
         using T = std::decay_t<decltype(content)>;
+        // A request for what got lost shows that something is wrong, not that something moves.
+        if constexpr (!std::is_same_v<T, Resend> && !std::is_same_v<T, Moving> && !std::is_same_v<T, StopRequest>) job_.moved();
         if constexpr (std::is_same_v<T, Assign>) {
           if (content.sample < 0 || static_cast<std::size_t>(content.sample) >= job_.samples.size() || content.mode < 0 ||
               static_cast<std::size_t>(content.mode) >= job_.codecs.size())
@@ -53,10 +57,15 @@ void RankLoop::dispatch(const Control& message) {
         } else if constexpr (std::is_same_v<T, StopRequest>) {
           if (!coordinator_) misplaced("a stop request");
           log::warning("signal {}: no new samples are started; what runs is finished", content.signal);
-          coordinator_->stop();
+          stop_starting();
+        } else if constexpr (std::is_same_v<T, Moving>) {
+          job_.stop.stop();
+          job_.stop.moved();
+          if (coordinator_ && seconds_between(relayed_ns_, now_ns()) > job_.stop.tell_every_s()) tell_moving();
         } else if constexpr (std::is_same_v<T, End>) {
           ended_ = true;
           complete_ = content.complete != 0;
+          abandoned_ = content.abandoned != 0;
         }
       },
       message);
@@ -78,14 +87,42 @@ bool RankLoop::take_messages() {
   return any;
 }
 
+// On the coordinator: what runs is finished, nothing more is started, and every rank knows.
+void RankLoop::stop_starting() {
+  coordinator_->stop();
+  job_.stop.stop();
+  tell_moving();
+}
+
+void RankLoop::tell_moving() {
+  relayed_ns_ = now_ns();
+  for (int rank = 0; rank < job_.courier.size(); ++rank)
+    if (rank != rank_) job_.tell(rank, Moving{});
+}
+
+// On the coordinator: what runs will not be finished.
+void RankLoop::abandon() {
+  log::warning("{}; {} unfinished samples are left to the next run", job_.stop.over() ? "asked to stop, and nothing moves any more" : "the job is about to end",
+               coordinator_->running());
+  journal_->sync(true);
+  for (int rank = 0; rank < job_.courier.size(); ++rank)
+    if (rank != rank_) job_.tell(rank, End{0, 1});
+  ended_ = end_sent_ = abandoned_ = true;
+}
+
 void RankLoop::watch_signals() {
+  if (coordinator_ && !end_sent_ && job_.stop.stopping()) {
+    const double left_s = seconds_to_job_end();
+    if (job_.stop.over() || (left_s >= 0 && left_s < std::min(job_.config.output.stop_before_end_s, job_.config.output.stop_grace_s)))
+      return abandon();
+  }
   if (stop_told_) return;
   int reason = StopSignals::received();
   if (reason == 0 && coordinator_) {
     const double left_s = seconds_to_job_end();
     if (left_s >= 0 && left_s < job_.config.output.stop_before_end_s) {
       log::warning("{:.0f} s to the end of the job: no new samples are started", left_s);
-      coordinator_->stop();
+      stop_starting();
       stop_told_ = true;
       return;
     }
@@ -102,7 +139,7 @@ void RankLoop::coordinate(bool& worked) {
                   seconds_to_job_end());
   if (coordinator_->finished() && !end_sent_) {
     journal_->sync(true);
-    const End end{static_cast<std::uint8_t>(coordinator_->complete() ? 1 : 0)};
+    const End end{static_cast<std::uint8_t>(coordinator_->complete() ? 1 : 0), 0};
     for (int rank = 0; rank < job_.courier.size(); ++rank) job_.tell(rank, end);
     end_sent_ = true;
   }
@@ -113,6 +150,7 @@ bool RankLoop::run() {
     bool worked = take_messages();
     if (ended_) break;
     watch_signals();
+    if (ended_) break;
     if (coordinator_) coordinate(worked);
     if (decode_ && decode_->step()) {
       worked = true;
@@ -122,7 +160,10 @@ bool RankLoop::run() {
       worked = true;
       job_.courier.progress("prefill");
     }
-    if (prefill_ && prefill_->replays()) job_.courier.progress("replay of a prefill");
+    if (prefill_ && prefill_->replays()) {
+      job_.courier.progress("replay of a prefill");
+      job_.moved();
+    }
     // While something runs, a message is owed: silence of all peers then is a stall, and the watchdog's to end.
     job_.courier.expect_messages((decode_ && !decode_->idle()) || (prefill_ && !prefill_->idle()) ||
                                  (coordinator_ && !coordinator_->finished()));

@@ -18,12 +18,17 @@ class RankLoop {
 
   // Until the coordinator ends the job. True where every planned row is done.
   bool run();
+  // The job was left although requests run, for it was asked to stop and nothing moved any more.
+  bool abandoned() const noexcept { return abandoned_; }
   const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
 
  private:
   bool take_messages();
   void dispatch(const Control& message);
   void watch_signals();
+  void stop_starting();
+  void tell_moving();
+  void abandon();
   void coordinate(bool& worked);
 
   Job& job_;
@@ -33,8 +38,8 @@ class RankLoop {
   std::unique_ptr<DecodeRank> decode_;
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<ProgressLine> progress_;
-  std::int64_t rows_before_ = 0;
-  bool stop_told_ = false, ended_ = false, end_sent_ = false, complete_ = false;
+  std::int64_t rows_before_ = 0, relayed_ns_ = 0;
+  bool stop_told_ = false, abandoned_ = false, ended_ = false, end_sent_ = false, complete_ = false;
 };
 
 }  // namespace lynxkv::engine

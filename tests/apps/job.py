@@ -44,6 +44,12 @@ def run_arguments(out, settings):
     return ["run", "--out", str(out), *flags]
 
 
+def ranks_of(launcher):
+    """The process ids of the ranks that mpirun has started, by rank. Not by name: the program may have started itself anew."""
+    found = subprocess.run(["pgrep", "-P", str(launcher)], capture_output=True, text=True).stdout
+    return sorted(int(pid) for pid in found.split())
+
+
 def call(*arguments, ranks=0, timeout=240, **more):
     return subprocess.run(command(*arguments, ranks=ranks), capture_output=True, text=True, timeout=timeout,
                           env=environment(**more))

@@ -135,17 +135,14 @@ class MainJob(unittest.TestCase):
 
 
 class Interrupted(unittest.TestCase):
-    def ranks_of(self, launcher):
-        children = subprocess.run(["pgrep", "-P", str(launcher), "lynxkv"], capture_output=True, text=True).stdout.split()
-        return [int(pid) for pid in children]
-
     def kill_and_continue(self, seed, seconds):
         with job.OutputFolder() as out:
             arguments = job.run_arguments(out, {"output.fsync_s": "0", "transfer.modes": "[int8, lynx-int8, lynx]"})
             process = subprocess.Popen(job.command(*arguments, ranks=2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                        env=job.environment())
             time.sleep(seconds)
-            victims = self.ranks_of(process.pid)
+            victims = job.ranks_of(process.pid)
+            self.assertTrue(victims or process.poll() is not None)
             if victims:
                 os.kill(random.Random(seed).choice(victims), signal.SIGKILL)
             code = process.wait(timeout=120)

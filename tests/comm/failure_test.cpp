@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "tests/comm/rig.hpp"
 #include "tests/comm/transport_suite.hpp"
@@ -70,6 +71,25 @@ TEST(Failure, OfTheTransportComesOutOfReceiveWaitAndFlush) {
   Message message;
   EXPECT_TRUE(fails([&] { courier.receive(message); }));
   EXPECT_TRUE(fails([&] { courier.flush(seconds(20)); }));
+}
+
+// Without the word that it is of no use any more, what is not through is waited for until the watchdog ends the job.
+TEST(Abandoned, LeavesSoonWithWhatIsNotThroughAndItsLastWordIsStillSaid) {
+  auto fault = std::make_shared<std::atomic<Fault>>(Fault::none);
+  auto ranks = make_loop(2);
+  Courier peer(std::move(ranks[1]), test_options());
+  const std::int64_t begun = now_ns();
+  {
+    Courier courier(std::make_unique<Faulty>(std::move(ranks[0]), fault), test_options());
+    *fault = Fault::never_done;
+    for (int i = 0; i < 8; ++i) courier.send({Channel::residual, 1, 7, std::vector<std::byte>(100'000)});
+    courier.send({Channel::control, 1, 0, std::vector<std::byte>(3)});
+    courier.abandon();
+  }
+  EXPECT_LT(seconds_between(begun, now_ns()), 5);
+  bool heard = false;
+  for (Message message; !heard && peer.receive(message);) heard = message.channel == Channel::control;
+  EXPECT_TRUE(heard);
 }
 
 TEST(Priority, HoldsResidualsBackUntilAPostedAnchorIsThrough) {

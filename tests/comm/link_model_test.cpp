@@ -175,6 +175,17 @@ TEST(Watchdog, CountsStepsWhereNothingIsOnTheWay) {
   EXPECT_EQ(waiting, Watchdog::everyone);
 }
 
+TEST(Watchdog, SeesAStallSoonAfterThisProcessWasStoppedAndSomethingStillMoved) {
+  constexpr std::int64_t second = 1'000'000'000;
+  Watchdog dog(1, 1, 0);
+  const auto stalled = [&](std::int64_t now_ns) { return dog.stalled(now_ns, true, [](int) { return true; }); };
+  dog.moved(0, 3600 * second);  // what had come while nobody could look
+  EXPECT_FALSE(stalled(3600 * second));
+  EXPECT_FALSE(stalled(3600 * second + second / 2));
+  EXPECT_FALSE(stalled(3600 * second + second));
+  EXPECT_TRUE(stalled(3600 * second + second + second / 4));
+}
+
 TEST(Watchdog, BlamesNobodyForTimeInWhichThisProcessWasStopped) {
   Watchdog dog(1, 1, 0);
   const auto flying = [](int) { return true; };

@@ -12,8 +12,8 @@ std::vector<std::byte> bytes(std::initializer_list<int> values) {
 }
 
 TEST(Control, LaysFieldsOutInOrderLittleEndian) {
-  EXPECT_EQ(encode(Ready{0x0102}), bytes({1, 1, 2, 1, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(encode(End{1}), bytes({1, 9, 1}));
+  EXPECT_EQ(encode(Ready{0x0102}), bytes({2, 1, 2, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(encode(End{1, 0}), bytes({2, 9, 1, 0}));
 }
 
 TEST(Control, ComesBackAsItWasSent) {
