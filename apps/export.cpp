@@ -7,6 +7,7 @@
 
 #include "apps/command.hpp"
 #include "apps/commands.hpp"
+#include "apps/completeness.hpp"
 #include "base/error.hpp"
 #include "results/export.hpp"
 #include "results/output.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 struct ExportArguments {
   std::string output, csv, jsonl;
+  bool partial = false;
 };
 
 // What an output folder lives by is never written over, whatever folder it belongs to.
@@ -52,7 +54,7 @@ int run(const ExportArguments& arguments) {
     write_text(arguments.csv + "/samples.csv", results::samples_csv(output.rows));
     write_text(arguments.csv + "/tokens.csv", results::tokens_csv(output.rows));
   }
-  return 0;
+  return code_for(std::span(&output, 1), arguments.partial);
 }
 
 Run set_up(CLI::App& app) {
@@ -61,6 +63,7 @@ Run set_up(CLI::App& app) {
   app.add_option("--csv", arguments->csv, "Write samples.csv and tokens.csv into this folder");
   app.add_option("--jsonl", arguments->jsonl,
                  "Write one JSON object a sample into this file; - is standard output");
+  add_partial_option(app, arguments->partial);
   return [arguments] { return run(*arguments); };
 }
 

@@ -6,6 +6,7 @@
 
 #include "apps/command.hpp"
 #include "apps/commands.hpp"
+#include "apps/completeness.hpp"
 #include "results/merge.hpp"
 
 namespace lynxkv::apps {
@@ -14,6 +15,7 @@ namespace {
 struct MergeArguments {
   std::vector<std::string> outputs;
   std::string into;
+  bool partial = false;
 };
 
 int run(const MergeArguments& arguments) {
@@ -28,8 +30,7 @@ int run(const MergeArguments& arguments) {
                  "output tokens\n",
                  static_cast<unsigned long long>(outcome.duplicates),
                  static_cast<unsigned long long>(outcome.conflicts));
-  if (!outcome.complete) std::fprintf(stderr, "lynxkv: not every output is complete\n");
-  return 0;
+  return code_for(outputs, arguments.partial);
 }
 
 Run set_up(CLI::App& app) {
@@ -38,6 +39,7 @@ Run set_up(CLI::App& app) {
                  "Output folders, journals or results files of the same settings")
       ->required();
   app.add_option("--into", arguments->into, "Folder for the merged journal and results file")->required();
+  add_partial_option(app, arguments->partial);
   return [arguments] { return run(*arguments); };
 }
 

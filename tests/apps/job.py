@@ -61,11 +61,11 @@ def run(out, ranks=0, timeout=240, **settings):
     return call(*run_arguments(out, dotted), ranks=ranks, timeout=timeout)
 
 
-def rows(out):
+def rows(out, partial=False):
     """The finished samples, as `export --jsonl` gives them, by (line, mode)."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "rows.jsonl"
-        done = call("export", str(out), "--jsonl", str(file))
+        done = call("export", str(out), "--jsonl", str(file), *(["--partial"] if partial else []))
         if done.returncode != 0:
             raise AssertionError(f"export failed: {done.stderr}")
         found = [json.loads(line) for line in file.read_text().splitlines()]

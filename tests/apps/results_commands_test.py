@@ -64,14 +64,14 @@ class ResultsCommands(unittest.TestCase):
         self.assertAlmostEqual(lines[0]["bits_per_value"], 8 * 1900 / (11520 * 2100))
 
     def test_export_gives_an_object_and_a_csv_line_a_sample(self):
-        rows = job.rows(self.out)
+        rows = job.rows(self.out, partial=True)
         self.assertEqual(len(rows), 6)
         row = rows["ruler", "niah_single", 1, "lynx"]
         self.assertEqual(row["bytes"], {"anchor": 1000, "residual": 900, "exact": 0})
         self.assertEqual(row["ttkt_s"], {"1": 0.125, "2": 0.15, "4": 0.2})
-        self.assertEqual(len(self.call("export", self.out, "--jsonl", "-").stdout.splitlines()), 6)
+        self.assertEqual(len(self.call("export", self.out, "--jsonl", "-", "--partial").stdout.splitlines()), 6)
         folder = self.out / "csv" / "deep"
-        self.call("export", self.out, "--csv", folder)
+        self.call("export", self.out, "--csv", folder, "--partial")
         with open(folder / "samples.csv", encoding="utf-8", newline="") as file:
             table = list(csv.DictReader(file))
         self.assertEqual([r["mode"] for r in table], ["bf16", "bf16", "int4", "int4", "lynx", "lynx"])
@@ -83,11 +83,22 @@ class ResultsCommands(unittest.TestCase):
     def test_merge_puts_shards_together_once(self):
         shard = self.out.parent / "shard"
         shutil.copytree(self.out, shard)
-        done = self.call("merge", self.out, shard, "--into", self.out.parent / "all")
+        done = self.call("merge", self.out, shard, "--into", self.out.parent / "all", "--partial")
         self.assertIn("6 rows of 2 outputs", done.stdout)
         self.assertIn("6 samples were there more than once", done.stderr)
-        self.assertEqual(job.rows(self.out.parent / "all"), job.rows(self.out))
-        self.assertEqual(len(job.rows(self.out.parent / "all" / "results.h5")), 6)
+        self.assertEqual(job.rows(self.out.parent / "all", partial=True), job.rows(self.out, partial=True))
+        self.assertEqual(len(job.rows(self.out.parent / "all" / "results.h5", partial=True)), 6)
+
+    def test_incomplete_results_are_handed_on_with_the_code_of_an_incomplete_run(self):
+        """This journal has no results.h5 beside it; the merged one has one that says incomplete."""
+        file, merged = self.out.parent / "rows.jsonl", self.out.parent / "all"
+        self.assertIn("not known to be complete", self.call("export", self.out, "--jsonl", file, code=75).stderr)
+        self.assertEqual(len(file.read_text(encoding="utf-8").splitlines()), 6)
+        self.assertIn("--partial", self.call("merge", self.out, "--into", merged, code=75).stderr)
+        self.assertTrue((merged / "results.h5").exists())
+        self.assertIn("incomplete: run", self.call("export", merged, "--csv", self.out.parent / "csv", code=75).stderr)
+        self.assertTrue((self.out.parent / "csv" / "samples.csv").exists())
+        self.assertIn("incomplete", self.call("export", merged, "--jsonl", file, "--partial").stderr)
 
     def test_merge_does_not_write_into_one_of_its_parts(self):
         self.assertIn("is one of the outputs", self.call("merge", self.out, "--into", self.out, code=2).stderr)
@@ -126,7 +137,7 @@ class ResultsCommands(unittest.TestCase):
     def test_a_cut_journal_is_reported_and_read_as_far_as_it_is_whole(self):
         journal = self.out / "journal.lkj"
         journal.write_bytes(journal.read_bytes()[:-10])
-        done = self.call("export", self.out, "--jsonl", "-")
+        done = self.call("export", self.out, "--jsonl", "-", "--partial")
         self.assertEqual(len(done.stdout.splitlines()), 5)
         self.assertIn("are no whole record", done.stderr)
 
