@@ -16,13 +16,16 @@
 #include "apps/bench.hpp"
 #include "apps/command_line.hpp"
 #include "apps/bench_quality.hpp"
+#include "apps/lynx_options.hpp"
+#include "apps/option_checks.hpp"
+#include "apps/output_files.hpp"
 #include "base/clock.hpp"
 #include "base/nearest.hpp"
 #include "codec/codec.hpp"
-#include "codec/options.hpp"
 #include "kernels/codec.hpp"
 #include "kernels/runtime.hpp"
 #include "results/hdf5_capture.hpp"
+#include "results/posix_file.hpp"
 
 namespace lynxkv::apps {
 namespace {
@@ -32,9 +35,8 @@ struct Options {
   int tokens = 256, channels = 192, head_dim = 64, threads = 1, repeats = 9;
   int streaming_mib = 128;
   std::string kernels, plain, kv, json, csv;
-  codec::CodecOptions lynx;
-  std::string preset = "default";
-  std::vector<std::string> set;
+  LynxArguments given;
+  codec::CodecOptions lynx;  // what they come to
   QualityOptions quality;  // with a model: what codecs do to it, in place of speeds alone
 };
 
@@ -74,12 +76,14 @@ std::vector<Bf16> synthetic_page(const Options& options) {
 std::vector<Bf16> page_of(const Options& options) {
   if (options.kv.empty()) return synthetic_page(options);
   const std::size_t expected = static_cast<std::size_t>(options.tokens) * static_cast<std::size_t>(options.channels) * 2;
-  std::ifstream in(options.kv, std::ios::binary);
-  std::vector<Bf16> rows(expected / 2);
-  if (!in.read(reinterpret_cast<char*>(rows.data()), static_cast<std::streamsize>(expected)))
+  const std::vector<std::byte> bytes = results::read_whole_file(options.kv).take();
+  if (bytes.size() != expected)
     throw Error(ErrorCode::bad_data, options.kv,
                 "expected bf16[" + std::to_string(options.tokens) + "][" + std::to_string(options.channels) + "], " +
-                    std::to_string(expected) + " bytes");
+                    std::to_string(expected) + " bytes, found " + std::to_string(bytes.size()) +
+                    "; --tokens and --channels state another shape");
+  std::vector<Bf16> rows(expected / 2);
+  std::memcpy(rows.data(), bytes.data(), expected);
   return rows;
 }
 
@@ -212,13 +216,6 @@ void print(const Options& options, const std::vector<Row>& rows) {
   std::printf("# %s\n", wrong == 0 ? "all bytes equal those of the plain kernels" : "WRONG: bytes differ from those of the plain kernels");
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) throw Error(ErrorCode::usage, path, "cannot be written");
-}
-
 void write_files(const Options& options, const std::vector<Row>& rows) {
   nlohmann::json document = {{"schema_version", 1}, {"bench", "codec"}, {"date", today()}, {"cpu", cpu_name()},
                              {"kernels", kernels::codec_target()}, {"threads", options.threads},
@@ -237,13 +234,13 @@ void write_files(const Options& options, const std::vector<Row>& rows) {
                   row.wrong < 0 ? "" : std::to_string(row.wrong).c_str());
     lines += line;
   }
-  if (!options.json.empty()) write_text(options.json, document.dump(2) + "\n");
-  if (!options.csv.empty()) write_text(options.csv, lines);
+  write_output(options.json, document.dump(2) + "\n");
+  write_output(options.csv, lines);
 }
 
 int run(Options options) {
-  options.lynx = codec::preset_options(options.preset);
-  for (const std::string& item : options.set) options.lynx = codec::parse_options(item, options.lynx);
+  options.lynx = lynx_options(options.given);
+  check_outputs({options.json, options.csv, options.quality.markdown});
   const bool captured = !options.kv.empty() && results::is_hdf5_file(options.kv);
   if (!options.quality.model.empty() || !options.quality.texts.empty() || captured) {
     if (options.quality.model.empty() != options.quality.texts.empty())
@@ -264,7 +261,7 @@ int run(Options options) {
   kernels::use_codec_target(options.kernels);
   if (options.codecs.empty())
     for (const std::string_view name : codec::mode_names()) options.codecs.emplace_back(name);
-  for (const std::string& name : options.codecs) codec::make_codec(name, options.lynx);  // a wrong name fails first
+  for (const std::string& name : options.codecs) as_option("--codec", [&] { return codec::make_codec(name, options.lynx); });  // a wrong name fails first
   std::vector<Row> rows;
   bench_place(options, 1, "in cache", rows);
   const std::size_t page_bytes = static_cast<std::size_t>(options.tokens) * static_cast<std::size_t>(options.channels) * 2;
@@ -283,30 +280,30 @@ BenchPart add_bench_codec(CLI::App& bench) {
               "\n  " + as_called("lynxkv bench codec --model $(jobs/fetch-model.sh) --text README.md --prompt-tokens 800 --codec int4-chunk lynx"));
   auto options = std::make_shared<Options>();
   app->add_option("--codec", options->codecs, "Transfer modes to measure (default: all)");
-  app->add_option("--tokens", options->tokens, "Rows of a page tensor")->check(CLI::Range(1, 256))->capture_default_str();
-  app->add_option("--channels", options->channels, "Values a row, even")->check(CLI::Range(2, 1 << 20))->capture_default_str();
-  app->add_option("--head-dim", options->head_dim, "Values a head")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app->add_option("--tokens", options->tokens, "Rows of a page tensor")->check(whole_between(1, 256))->capture_default_str();
+  app->add_option("--channels", options->channels, "Values a row, even")->check(whole_between(2, 1 << 20))->capture_default_str();
+  app->add_option("--head-dim", options->head_dim, "Values a head")->check(whole_between(1, 1 << 20))->capture_default_str();
   app->add_option("--kv", options->kv, "Real KV in place of synthetic values: bf16[tokens][channels],\n"
                                      "or a file of lynxkv capture, whose errors are measured, too");
-  app->add_option("--threads", options->threads, "Threads of the kernels")->check(CLI::Range(1, 512))->capture_default_str();
+  app->add_option("--threads", options->threads, "Threads of the kernels")->check(whole_between(1, 512))->capture_default_str();
   app->add_option("--kernels", options->kernels, "Instruction set, such as AVX2 (default: the best here)");
-  app->add_option("--repeats", options->repeats, "Timings of each pass")->check(CLI::Range(1, 10000))->capture_default_str();
+  app->add_option("--repeats", options->repeats, "Timings of each pass")->check(whole_between(1, 10000))->capture_default_str();
   app->add_option("--streaming-mib", options->streaming_mib, "Size of the streaming set; 0 leaves it out")
-      ->check(CLI::Range(0, 1 << 16))->capture_default_str();
-  app->add_option("--preset", options->preset, "Options of lynx to start from: default, plain, paper")->capture_default_str();
-  app->add_option("--set", options->set, "Options of lynx, as alpha=0.1,fit=extremes (codec --help lists them)");
+      ->check(whole_between(0, 1 << 16))->capture_default_str();
+  app->add_option("--preset", options->given.preset, "Options of lynx to start from: default, plain, paper")->capture_default_str();
+  app->add_option("--set", options->given.set, "Options of lynx, as alpha=0.1,fit=extremes (codec --help lists them)")->allow_extra_args(false);
   for (const char* name : {"alpha", "levels", "sinks"})
     app->add_option_function<std::string>(
-        std::string("--") + name, [options, name](const std::string& value) { options->set.push_back(name + ("=" + value)); },
+        std::string("--") + name, [options, name](const std::string& value) { options->given.named.emplace_back(name, value); },
         "As --set " + std::string(name) + "=VALUE");
   QualityOptions& quality = options->quality;
   app->add_option("--model", quality.model, "Measure quality on this model's KV, too; --codec then also takes\n"
                                             "NAME:CODEC,option=value,... and all are compared with the first");
   app->add_option("--text", quality.texts, "With --model: text files, or folders of them");
-  app->add_option("--prompt-tokens", quality.prompt_tokens, "Of each text")->check(CLI::PositiveNumber)->capture_default_str();
-  app->add_option("--continue", quality.continuation, "Greedy tokens behind each prompt")->check(CLI::PositiveNumber)
+  app->add_option("--prompt-tokens", quality.prompt_tokens, "Of each text")->check(at_least(1))->capture_default_str();
+  app->add_option("--continue", quality.continuation, "Greedy tokens behind each prompt")->check(at_least(1))
       ->capture_default_str();
-  app->add_option("--model-threads", quality.threads, "0: every CPU that this process may use")->check(CLI::NonNegativeNumber);
+  app->add_option("--model-threads", quality.threads, "0: every CPU that this process may use")->check(whole_between(0, 512));
   app->add_flag("--float32", quality.float32, "Compute in float32, on a float32 KV");
   app->add_option("--markdown", quality.markdown, "Also write quality as a Markdown table here");
   app->add_option("--json", options->json, "Also write the result here");

@@ -2,7 +2,6 @@
 #include "apps/bench_link.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -12,9 +11,10 @@
 
 #include "apps/bench.hpp"
 #include "apps/command_line.hpp"
+#include "apps/option_checks.hpp"
+#include "apps/output_files.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/nearest.hpp"
 #include "codec/codec.hpp"
 #include "comm/link_facts.hpp"
 #include "comm/loop.hpp"
@@ -43,8 +43,9 @@ struct Options {
   comm::PriorityLoad priority;
 };
 
-constexpr const char* all_tests[] = {"one-way",    "page",       "both-ways", "pairs",
-                                     "incast",     "all-to-all", "priority",  "one-channel"};
+const std::vector<std::string> all_tests = {"one-way", "page",       "both-ways", "pairs",
+                                            "incast",  "all-to-all", "priority",  "one-channel"};
+constexpr long long most_bytes = 1LL << 30;
 
 class LinkBench {
  public:
@@ -196,13 +197,6 @@ std::string clock_text(const comm::Courier& courier) {
   return text;
 }
 
-void write(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  std::ofstream out(path, std::ios::trunc);
-  out << text;
-  if (!out.flush()) throw Error(ErrorCode::usage, path, "could not be written");
-}
-
 std::string command_line(const Options& options, int ranks) {
   std::ifstream in("/proc/self/cmdline");
   std::string text((std::istreambuf_iterator<char>(in)), {});
@@ -212,8 +206,8 @@ std::string command_line(const Options& options, int ranks) {
 
 int finish(const Options& options, const LinkReport& report) {
   print_link_verdict(report);
-  write(options.json, link_json(report));
-  write(options.csv, link_csv(report));
+  write_output(options.json, link_json(report));
+  write_output(options.csv, link_csv(report));
   return summary_of(report).wrong > 0 ? exit_code(ErrorCode::promise) : 0;
 }
 
@@ -226,6 +220,12 @@ LinkReport begin_report(const Options& options, int ranks) {
   report.environment = comm::link_environment();
   report.size = ranks;
   return report;
+}
+
+// What would be missed only after the measurement.
+void check_files(const Options& options) {
+  check_outputs({options.json, options.csv});
+  if (!options.model.empty()) static_cast<void>(model::open_model(options.model));
 }
 
 int run_one(const Options& options, LinkEnds ends, LinkReport& report) {
@@ -286,21 +286,16 @@ int run_ranks(const Options& options, comm::World& world) {
 }
 
 int run(Options options) {
-  for (const std::string& test : options.tests)
-    if (std::find(std::begin(all_tests), std::end(all_tests), test) == std::end(all_tests))
-      throw Error(ErrorCode::usage, "--tests", unknown_name("test", test, std::vector<std::string_view>(std::begin(all_tests), std::end(all_tests))));
-  if (options.min_bytes < 1 || options.max_bytes < options.min_bytes)
-    throw Error(ErrorCode::usage, "--min-bytes", "must be at least 1 and at most --max-bytes");
-  constexpr std::size_t most_bytes = std::size_t{1} << 30;
-  if (options.max_bytes > most_bytes) throw Error(ErrorCode::usage, "--max-bytes", "can be 1G at most");
-  if (options.priority.backlog_bytes > most_bytes) throw Error(ErrorCode::usage, "--backlog-bytes", "can be 1G at most");
-  for (const double number : {options.factor, options.priority.interval_s, options.seconds, options.chunk_kib, options.link.gbps, options.link.latency_us})
-    if (!std::isfinite(number)) throw Error(ErrorCode::usage, "bench link", "an option is no number (nan)");
+  if (options.max_bytes < options.min_bytes) throw Error(ErrorCode::usage, "--min-bytes", "must be at most --max-bytes");
   options.link.residual_chunk_bytes = static_cast<std::size_t>(options.chunk_kib * 1024);
   comm::World world;
   log::configure(log::Level::warning, world.size() > 1 ? "rank " + std::to_string(world.rank()) : "");
-  if (options.transport == "loop") return run_loop(options, world);
+  if (options.transport == "loop") {
+    check_files(options);
+    return run_loop(options, world);
+  }
   try {
+    if (world.rank() == 0) check_files(options);
     return run_ranks(options, world);
   } catch (const Error& error) {
     if (world.size() == 1) throw;
@@ -316,28 +311,28 @@ BenchPart add_bench_link(CLI::App& bench) {
   app->footer("Example:\n  " + as_called("mpirun -n 2 --bind-to none lynxkv bench link -b 1K -e 1M -f 4 --json link.json") + "\n  " +
               as_called("lynxkv bench link --transport loop --tests one-way,priority"));
   auto o = std::make_shared<Options>();
-  app->add_option("--transport", o->transport, "mpi, nccl, or loop: threads of one process")->check(CLI::IsMember({"mpi", "loop", "nccl"}))->capture_default_str();
-  app->add_option("-b,--minbytes,--min-bytes", o->min_bytes, "Smallest message; K, M and G are understood")->transform(CLI::AsSizeValue(false))->capture_default_str();
-  app->add_option("-e,--maxbytes,--max-bytes", o->max_bytes, "Largest message")->transform(CLI::AsSizeValue(false))->capture_default_str();
-  app->add_option("-f,--stepfactor,--factor", o->factor, "Each size is this times the one before")->check(CLI::Range(1.1, 1e6))->capture_default_str();
-  app->add_option("-n,--iters,--iterations", o->iterations, "Messages of a repetition; 0: about 0.1 s of the link")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  app->add_option("-w,--warmup_iters,--warm-up", o->warm_up, "Repetitions that do not count")->check(CLI::Range(0, 1000))->capture_default_str();
-  app->add_option("--repeats", o->repeats, "Repetitions that do")->check(CLI::Range(1, 10000))->capture_default_str();
-  app->add_option("--latencies", o->latencies, "Round trips for each size, at most; 0: none")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  app->add_option("--tests", o->tests, "one-way, page, both-ways, pairs, incast, all-to-all, priority, one-channel (default: all that the ranks allow)")->delimiter(',');
-  app->add_option("--channels", o->channels, "anchor, residual")->delimiter(',')->check(CLI::IsMember({"anchor", "residual"}))->capture_default_str();
+  app->add_option("--transport", o->transport, "mpi, nccl, or loop: threads of one process")->check(one_of("transport", {"mpi", "nccl", "loop"}))->capture_default_str();
+  app->add_option("-b,--min-bytes,--minbytes", o->min_bytes, "Smallest message; K, M and G are understood")->transform(size_between(1, most_bytes))->capture_default_str();
+  app->add_option("-e,--max-bytes,--maxbytes", o->max_bytes, "Largest message")->transform(size_between(1, most_bytes))->capture_default_str();
+  app->add_option("-f,--factor,--stepfactor", o->factor, "Each size is this times the one before")->check(between(1.1, 1e6))->capture_default_str();
+  app->add_option("-n,--iterations,--iters", o->iterations, "Messages of a repetition; 0: about 0.1 s of the link")->check(whole_between(0, 1 << 20))->capture_default_str();
+  app->add_option("-w,--warm-up,--warmup_iters", o->warm_up, "Repetitions that do not count")->check(whole_between(0, 1000))->capture_default_str();
+  app->add_option("--repeats", o->repeats, "Repetitions that do")->check(whole_between(1, 10000))->capture_default_str();
+  app->add_option("--latencies", o->latencies, "Round trips for each size, at most; 0: none")->check(whole_between(0, 1 << 20))->capture_default_str();
+  app->add_option("--tests", o->tests, "Which (default: all that the ranks allow)")->delimiter(',')->check(one_of("test", all_tests));
+  app->add_option("--channels", o->channels, "anchor, residual")->delimiter(',')->check(one_of("channel", {"anchor", "residual"}))->capture_default_str();
   app->add_option("--model", o->model, "Adds the page tensors of this model, in the sizes that the codecs make of them");
-  app->add_option("--ranks", o->ranks, "Threads of --transport loop")->check(CLI::Range(2, 64))->capture_default_str();
-  app->add_option("--urgent-bytes", o->priority.urgent_bytes, "Size of an urgent message")->transform(CLI::AsSizeValue(false))->check(CLI::Range(16, 1 << 20))->capture_default_str();
-  app->add_option("--urgent", o->priority.urgent, "Urgent messages that are measured, at most")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app->add_option("--ranks", o->ranks, "Threads of --transport loop")->check(whole_between(2, 64))->capture_default_str();
+  app->add_option("--urgent-bytes", o->priority.urgent_bytes, "Size of an urgent message")->transform(size_between(16, 1 << 20))->capture_default_str();
+  app->add_option("--urgent", o->priority.urgent, "Urgent messages that are measured, at most")->check(whole_between(1, 1 << 20))->capture_default_str();
   o->priority.interval_s = 0;
-  app->add_option("--interval-s", o->priority.interval_s, "Mean time between them; 0: a twentieth of the link")->check(CLI::Range(0.0, 10.0))->capture_default_str();
-  app->add_option("--backlog-bytes", o->priority.backlog_bytes, "Bulk that waits for the wire")->transform(CLI::AsSizeValue(false))->capture_default_str();
-  app->add_option("--rounds", o->priority.rounds, "Turns between the loaded and the raw link")->check(CLI::Range(1, 1000))->capture_default_str();
-  app->add_option("--seconds", o->seconds, "Time for the urgent messages, about")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
-  app->add_option("--residual-chunk-kib", o->chunk_kib, "link.residual_chunk_kib; 0: adapts to the link")->check(CLI::Range(0.0, 256.0))->capture_default_str();
-  app->add_option("--gbps", o->link.gbps, "link.gbps: an emulated link")->check(CLI::Range(0.0, 1e6))->capture_default_str();
-  app->add_option("--latency-us", o->link.latency_us, "link.latency_us: of an emulated link")->check(CLI::Range(0.0, 1e7))->capture_default_str();
+  app->add_option("--interval-s", o->priority.interval_s, "Mean time between them; 0: a twentieth of the link")->check(between(0.0, 10.0))->capture_default_str();
+  app->add_option("--backlog-bytes", o->priority.backlog_bytes, "Bulk that waits for the wire")->transform(size_between(0, most_bytes))->capture_default_str();
+  app->add_option("--rounds", o->priority.rounds, "Turns between the loaded and the raw link")->check(whole_between(1, 1000))->capture_default_str();
+  app->add_option("--seconds", o->seconds, "Time for the urgent messages, about")->check(between(0.1, 3600.0))->capture_default_str();
+  app->add_option("--residual-chunk-kib", o->chunk_kib, "link.residual_chunk_kib; 0: adapts to the link")->check(between(0.0, 256.0))->capture_default_str();
+  app->add_option("--gbps", o->link.gbps, "link.gbps: an emulated link")->check(between(0.0, 1e6))->capture_default_str();
+  app->add_option("--latency-us", o->link.latency_us, "link.latency_us: of an emulated link")->check(between(0.0, 1e7))->capture_default_str();
   app->add_option("--json", o->json, "Write everything, raw samples too, to FILE");
   app->add_option("--csv", o->csv, "Write the rows to FILE");
   return {app, [o] { return run(*o); }};

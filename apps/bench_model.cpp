@@ -14,6 +14,8 @@
 
 #include "apps/bench.hpp"
 #include "apps/cpus.hpp"
+#include "apps/option_checks.hpp"
+#include "apps/output_files.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "kernels/parallel.hpp"
@@ -214,17 +216,12 @@ std::string to_csv(const Report& r) {
   return text;
 }
 
-void write(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::trunc);
-  out << text;
-  if (!out.flush()) throw Error(ErrorCode::usage, path, "could not be written");
-}
-
 int run(const Options& options) {
+  check_outputs({options.json, options.csv});
   Report report;
   report.threads = options.threads > 0 ? options.threads : usable_cpus();
   const auto precision = options.float32 ? model::Precision::float32 : model::Precision::bf16;
-  const model::Isa isa = model::isa_from(options.isa);
+  const model::Isa isa = as_option("--isa", [&] { return model::isa_from(options.isa); });
   const std::int64_t begin = now_ns();
   model::Forward forward(model::open_model(options.model), {precision, isa, report.threads});
   report.load_seconds = seconds_between(begin, now_ns());
@@ -240,8 +237,8 @@ int run(const Options& options) {
   for (const int depth : options.depth)
     for (const int batch : options.batch) report.rows.push_back(bench.decode(depth, batch));
   print(report);
-  if (!options.json.empty()) write(options.json, to_json(report).dump(2) + "\n");
-  if (!options.csv.empty()) write(options.csv, to_csv(report));
+  write_output(options.json, to_json(report).dump(2) + "\n");
+  write_output(options.csv, to_csv(report));
   return 0;
 }
 
@@ -254,24 +251,24 @@ BenchPart add_bench_model(CLI::App& bench) {
   app->add_option("MODEL", options->model,
                   "a .gguf file or a checkpoint folder (default: what jobs/fetch-model.sh fetched)");
   app->add_option("--prefill", options->prefill, "prompt lengths")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->expected(0, -1)
       ->capture_default_str();
   app->add_option("--depth", options->depth, "positions in front of the decoded tokens")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->expected(0, -1)
       ->capture_default_str();
   app->add_option("--batch", options->batch, "sequences decoded together")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   app->add_option("--tokens", options->decode_tokens, "tokens decoded by each sequence")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   app->add_option("--threads", options->threads, "0: every CPU that this process may use")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_between(0, 512));
   app->add_option("--isa", options->isa, "kernel path: auto, amx, avx512_bf16, avx512, avx2");
   app->add_option("--repeats", options->repeats, "measurements of each row")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   app->add_flag("--float32", options->float32, "compute in float32");
   app->add_option("--json", options->json, "write the results to FILE");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -12,6 +13,8 @@
 #include <optional>
 
 #include "apps/cpus.hpp"
+#include "apps/option_checks.hpp"
+#include "apps/output_files.hpp"
 #include "base/error.hpp"
 #include "codec/shape.hpp"
 #include "kernels/codec.hpp"
@@ -66,12 +69,19 @@ struct Line {
       argmax_gain_error, encode, decode;
 };
 
-// Where no model answered there is nothing to say; a table shows "-", JSON null.
+// Where no model answered, or one document has no spread, there is nothing to say; a table shows "-", JSON null, CSV no
+// text at all.
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-std::string dashes(std::string text) {
-  for (std::size_t at = 0; (at = text.find("nan", at)) != std::string::npos;) text.replace(at, 3, "  -");
-  return text;
+// The numbers of a line with `sign` for each that is nothing.
+std::string without_nan(std::string numbers, std::string_view sign) {
+  for (std::size_t at = 0; (at = numbers.find("nan", at)) != std::string::npos;) numbers.replace(at, 3, sign);
+  return numbers;
+}
+
+// "0.0123 +- 0.0004"; without a spread the mean alone.
+std::string spread(const std::string& mean, double error, const std::string& error_text) {
+  return std::isnan(error) ? mean : mean + " +- " + error_text;
 }
 
 void forget_answers(Result& result) {
@@ -79,6 +89,14 @@ void forget_answers(Result& result) {
     for (quality::LevelSummary& level : summary.levels)
       for (quality::Mean* mean : {&level.kl, &level.argmax, &level.attention, &level.argmax_gain, &level.kl_ratio})
         *mean = {nothing, nothing};
+}
+
+// One document says nothing of the spread between documents.
+void forget_errors(Result& result) {
+  for (Summary& summary : result.summaries)
+    for (quality::LevelSummary& level : summary.levels)
+      for (quality::Mean* mean : {&level.kl, &level.argmax, &level.attention, &level.argmax_gain, &level.kl_ratio})
+        mean->error = nothing;
 }
 
 std::vector<Line> lines_of(const Result& result) {
@@ -111,7 +129,7 @@ void print(const QualityOptions& options, const Result& result) {
     const std::string text = fmt::format("{:<22} {:<6} {:>7.3f} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>7.4f} {:>7.3f} {:>4.0f} {:>6.1f} {:>6.1f}\n",
                line.name, line.level, line.bits, line.rms_k, line.nmse_k, line.rms_v, line.nmse_v, line.attention,
                line.kl, line.argmax, line.kl_ratio, 100 * line.kl_ratio_error, line.encode, line.decode);
-    fmt::print("{}{}", text.substr(0, 22), dashes(text.substr(22)));
+    fmt::print("{}{}", text.substr(0, line.name.size()), without_nan(text.substr(line.name.size()), "  -"));
   }
 }
 
@@ -120,9 +138,9 @@ std::string csv(const Result& result) {
       "codec,level,bits_per_element,rms_k,nmse_k,rms_v,nmse_v,attention_nmse,kl_nats,kl_standard_error,argmax_agreement,"
       "kl_ratio,kl_ratio_relative_error,argmax_gain,argmax_gain_standard_error,encode_gb_per_s,decode_gb_per_s\n";
   for (const Line& l : lines_of(result))
-    text += fmt::format("{},{},{:.4f},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6f},{:.6g},{:.6g},{:.6f},{:.6f},{:.3f},{:.3f}\n",
-                        l.name, l.level, l.bits, l.rms_k, l.nmse_k, l.rms_v, l.nmse_v, l.attention, l.kl, l.kl_error,
-                        l.argmax, l.kl_ratio, l.kl_ratio_error, l.argmax_gain, l.argmax_gain_error, l.encode, l.decode);
+    text += l.name + without_nan(fmt::format(",{},{:.4f},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6f},{:.6g},{:.6g},{:.6f},{:.6f},{:.3f},{:.3f}\n",
+                        l.level, l.bits, l.rms_k, l.nmse_k, l.rms_v, l.nmse_v, l.attention, l.kl, l.kl_error, l.argmax,
+                        l.kl_ratio, l.kl_ratio_error, l.argmax_gain, l.argmax_gain_error, l.encode, l.decode), "");
   return text;
 }
 
@@ -133,9 +151,11 @@ std::string markdown(const QualityOptions& options, const Result& result) {
       "| codec | level | bits | nmse K | nmse V | attention | KL (nats) | argmax | KL ratio | encode | decode |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Line& l : lines_of(result))
-    text += fmt::format("| {} | {} | {:.3f} | {:.2e} | {:.2e} | {:.2e} | {:.2e} +- {:.0e} | {:.4f} | {:.2f} +- {:.0f} % | {:.1f} | {:.1f} |\n",
-                        l.name, l.level, l.bits, l.nmse_k, l.nmse_v, l.attention, l.kl, l.kl_error, l.argmax, l.kl_ratio,
-                        100 * l.kl_ratio_error, l.encode, l.decode);
+    text += "| " + l.name + without_nan(fmt::format(" | {} | {:.3f} | {:.2e} | {:.2e} | {:.2e} | {} | {:.4f} | {} | {:.1f} | {:.1f} |\n",
+                        l.level, l.bits, l.nmse_k, l.nmse_v, l.attention,
+                        spread(fmt::format("{:.2e}", l.kl), l.kl_error, fmt::format("{:.0e}", l.kl_error)), l.argmax,
+                        spread(fmt::format("{:.2f}", l.kl_ratio), l.kl_ratio_error, fmt::format("{:.0f} %", 100 * l.kl_ratio_error)),
+                        l.encode, l.decode), "-");
   text += "\nOptions:\n\n";
   for (const Summary& summary : result.summaries)
     text += fmt::format("- `{}`: {}{}\n", summary.name, summary.codec_name,
@@ -180,17 +200,9 @@ nlohmann::json json_of(const QualityOptions& options, const Result& result) {
   return document;
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  std::ofstream out(path, std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) throw Error(ErrorCode::usage, path, "cannot be written");
-}
-
 std::vector<quality::Variant> variants_of(const QualityOptions& options) {
   std::vector<quality::Variant> variants;
-  for (const std::string& text : options.variants) variants.push_back(quality::parse_variant(text, options.lynx));
+  for (const std::string& text : options.variants) variants.push_back(as_option("--codec", [&] { return quality::parse_variant(text, options.lynx); }));
   for (std::size_t i = 0; options.variants.empty() && i < codec::mode_names().size(); ++i)
     variants.push_back(quality::parse_variant(codec::mode_names()[i], options.lynx));
   return variants;
@@ -240,14 +252,15 @@ int run_quality(const QualityOptions& options) {
   }
   result.summaries = study.summaries();
   if (!options.kv.empty()) forget_answers(result);
+  else if (result.documents.size() < 2) forget_errors(result);
   kernels::start_runtime(1, kernels::best_isa());
   result.speeds.memcpy = quality::measure_memcpy(capture);
   for (const quality::Variant& variant : study.variants())
     result.speeds.codecs.push_back(quality::measure_speed(*variant.codec, capture));
   print(options, result);
-  write_text(options.json, json_of(options, result).dump(2) + "\n");
-  write_text(options.csv, csv(result));
-  write_text(options.markdown, markdown(options, result));
+  write_output(options.json, json_of(options, result).dump(2) + "\n");
+  write_output(options.csv, csv(result));
+  write_output(options.markdown, markdown(options, result));
   return 0;
 }
 

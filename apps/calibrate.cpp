@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,8 +9,10 @@
 
 #include "apps/command.hpp"
 #include "apps/cpus.hpp"
+#include "apps/lynx_options.hpp"
+#include "apps/option_checks.hpp"
+#include "apps/output_files.hpp"
 #include "base/error.hpp"
-#include "codec/options.hpp"
 #include "quality/calibration.hpp"
 #include "quality/prefill.hpp"
 
@@ -22,8 +23,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct Options {
-  std::string model, preset = "default", json_path, isa = "auto";
-  std::vector<std::string> texts, set;
+  std::string model, json_path, isa = "auto";
+  LynxArguments start;
+  std::vector<std::string> texts;
   int tokens = 1600, threads = 0;
 };
 
@@ -34,12 +36,12 @@ void print(const quality::Calibration& found, const Options& options, std::size_
   for (const quality::Tried& tried : found.tried)
     fmt::print("{:<8} {:>8} {:>8.3f} {:>10.4g}{} {:>10.4g}{}\n", tried.option, tried.value, tried.bits, tried.nmse_k,
                tried.best_k ? "*" : " ", tried.nmse_v, tried.best_v ? "*" : " ");
-  fmt::print("# {}: K {:.4g}, V {:.4g}; chosen: K {:.4g}, V {:.4g} at {:.3f} bits\n", options.preset, found.start_k.nmse(),
+  fmt::print("# {}: K {:.4g}, V {:.4g}; chosen: K {:.4g}, V {:.4g} at {:.3f} bits\n", options.start.preset, found.start_k.nmse(),
              found.start_v.nmse(), found.chosen_k.nmse(), found.chosen_v.nmse(), found.chosen_bits);
-  const std::string difference = codec::difference_text(found.chosen, codec::preset_options(options.preset));
-  fmt::print("# for the config of a run:\ntransfer:\n  preset: {}\n", options.preset);
+  const std::string difference = codec::difference_text(found.chosen, codec::preset_options(options.start.preset));
+  fmt::print("# for the config of a run:\ntransfer:\n  preset: {}\n", options.start.preset);
   for (const std::string_view name : codec::option_names())
-    if (codec::option_value(found.chosen, name) != codec::option_value(codec::preset_options(options.preset), name))
+    if (codec::option_value(found.chosen, name) != codec::option_value(codec::preset_options(options.start.preset), name))
       fmt::print("  {}: {}\n", name, codec::option_value(found.chosen, name));
   if (difference.empty()) fmt::print("# the preset as it is suits this model best\n");
 }
@@ -48,10 +50,10 @@ json json_of(const quality::Calibration& found, const Options& options, const st
   json document = {{"schema_version", 1},
                    {"model", fs::path(options.model).filename().string()},
                    {"tokens", options.tokens},
-                   {"preset", options.preset},
+                   {"preset", options.start.preset},
                    {"start", {{"nmse_k", found.start_k.nmse()}, {"nmse_v", found.start_v.nmse()}, {"bits", found.start_bits}}},
                    {"chosen", {{"nmse_k", found.chosen_k.nmse()}, {"nmse_v", found.chosen_v.nmse()}, {"bits", found.chosen_bits}}},
-                   {"options", codec::difference_text(found.chosen, codec::preset_options(options.preset))}};
+                   {"options", codec::difference_text(found.chosen, codec::preset_options(options.start.preset))}};
   for (const quality::Document& text : documents) document["documents"].push_back(text.name);
   for (const quality::Tried& tried : found.tried)
     document["tried"].push_back({{"option", tried.option}, {"value", tried.value}, {"bits", tried.bits},
@@ -61,21 +63,18 @@ json json_of(const quality::Calibration& found, const Options& options, const st
 }
 
 int run(const Options& options) {
-  codec::CodecOptions start = codec::preset_options(options.preset);
-  for (const std::string& item : options.set) start = codec::parse_options(item, start);
+  const codec::CodecOptions start = lynx_options(options.start);
+  const model::Isa isa = as_option("--isa", [&] { return model::isa_from(options.isa); });
+  check_outputs({options.json_path});
   const model::ModelFile file = model::open_model(options.model);
   const auto documents = quality::read_documents(file, options.texts, options.tokens);
-  model::Forward forward(file, {model::Precision::bf16, model::isa_from(options.isa),
+  model::Forward forward(file, {model::Precision::bf16, isa,
                                 options.threads > 0 ? options.threads : usable_cpus()});
   std::vector<quality::Capture> captures;
   for (const quality::Document& document : documents) captures.push_back(quality::prefilled(forward, document));
   const quality::Calibration found = quality::calibrate(captures, start);
   print(found, options, documents.size());
-  if (options.json_path.empty()) return 0;
-  std::ofstream out(options.json_path, std::ios::trunc);
-  out << json_of(found, options, documents).dump(2) << "\n";
-  out.close();
-  if (!out) throw Error(ErrorCode::usage, options.json_path, "cannot be written");
+  write_output(options.json_path, json_of(found, options, documents).dump(2) + "\n");
   return 0;
 }
 
@@ -83,10 +82,10 @@ Run set_up(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model, "a .gguf file or a folder with config.json and *.safetensors")->required();
   app.add_option("--text", options->texts, "Text files, or folders of them: like what the model will read")->required();
-  app.add_option("--tokens", options->tokens, "Read of each text")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--preset", options->preset, "Options to start from: default, plain, paper")->capture_default_str();
-  app.add_option("--set", options->set, "Options to change first, as sinks=8,chunk_tokens_v=32");
-  app.add_option("--threads", options->threads, "0: every CPU that this process may use")->check(CLI::NonNegativeNumber);
+  app.add_option("--tokens", options->tokens, "Read of each text")->check(at_least(1))->capture_default_str();
+  app.add_option("--preset", options->start.preset, "Options to start from: default, plain, paper")->capture_default_str();
+  app.add_option("--set", options->start.set, "Options to change first, as sinks=8,chunk_tokens_v=32")->allow_extra_args(false);
+  app.add_option("--threads", options->threads, "0: every CPU that this process may use")->check(whole_between(0, 512));
   app.add_option("--isa", options->isa, "Kernel path: auto, amx, avx512_bf16, avx512, avx2");
   app.add_option("--json", options->json_path, "Also write what was tried and chosen here");
   return [options] { return run(*options); };

@@ -13,6 +13,8 @@
 
 #include "apps/command.hpp"
 #include "apps/cpus.hpp"
+#include "apps/option_checks.hpp"
+#include "apps/output_files.hpp"
 #include "base/bf16.hpp"
 #include "base/error.hpp"
 #include "model/forward.hpp"
@@ -121,15 +123,17 @@ results::KvFile file_of(const quality::Capture& capture, const Options& options,
 }
 
 int run(const Options& options) {
-  const model::ModelFile file = model::open_model(options.model);
-  const std::vector<model::TokenId> ids = tokens_of(file, options);
-  const std::vector<int> layers = layers_of(file, options);
   if (options.out.empty() && options.pages.empty())
     throw Error(ErrorCode::usage, "capture", "name the HDF5 file to write, or a folder with --pages");
   if (fs::is_directory(options.out))
     throw Error(ErrorCode::usage, options.out, "is a folder: name the HDF5 file to write; --pages takes a folder");
+  check_outputs({options.out});
+  const model::Isa isa = as_option("--isa", [&] { return model::isa_from(options.isa); });
+  const model::ModelFile file = model::open_model(options.model);
+  const std::vector<model::TokenId> ids = tokens_of(file, options);
+  const std::vector<int> layers = layers_of(file, options);
   const fs::path folder = options.pages.empty() ? fs::path() : open_folder(options.pages);
-  model::Forward forward(file, {model::Precision::bf16, model::isa_from(options.isa),
+  model::Forward forward(file, {model::Precision::bf16, isa,
                                 options.threads > 0 ? options.threads : usable_cpus()});
   const quality::Capture capture = quality::prefilled(forward, {fs::path(options.text).filename().string(), ids}, layers);
   if (!options.out.empty()) {
@@ -159,12 +163,12 @@ Run set_up(CLI::App& app) {
   app.add_option("--pages", options->pages, "a folder for NAME.kv.bin of each page tensor, and index.json");
   app.add_option("--text", options->text, "a text file; its first --tokens tokens are read")->required();
   app.add_option("--tokens", options->tokens, "the most tokens to read")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   app.add_option("--layers", options->layers, "which layers to write, as 0,15,29; all where it is not given")
       ->delimiter(',');
   app.add_option("--threads", options->threads, "0: every CPU that this process may use")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_between(0, 512));
   app.add_option("--isa", options->isa, "kernel path: auto, amx, avx512_bf16, avx512, avx2");
   return [options] { return run(*options); };
 }

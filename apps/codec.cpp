@@ -12,10 +12,11 @@
 #include "apps/command.hpp"
 #include "apps/command_line.hpp"
 #include "apps/gpu.hpp"
+#include "apps/lynx_options.hpp"
+#include "apps/option_checks.hpp"
 #include "base/nearest.hpp"
 #include "codec/codec.hpp"
 #include "codec/on_cuda.hpp"
-#include "codec/options.hpp"
 #include "codec/shape.hpp"
 #include "kernels/runtime.hpp"
 #include "results/posix_file.hpp"
@@ -26,10 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Request {
-  std::string codec = "lynx", backend = "cpu", level = "full", preset = "plain", kind = "k";
-  std::vector<std::string> set;  // NAME=VALUE, in the order given
+  std::string codec = "lynx", backend = "cpu", level = "full", kind = "k";
+  LynxArguments lynx{"plain", {}, {}};
   int tokens = 0, channels = 0, head_dim = 0, position = 0, tokens_behind = 0;
-  codec::CodecOptions options;
   bool exact = false, raw = false;
   std::string input, output;
 };
@@ -54,17 +54,10 @@ std::unique_ptr<codec::Codec> codec_of(Request& request) {
   if (request.codec == "lynx" && (request.exact || request.level == "exact")) request.codec = "lynx-exact";
   if (request.exact && request.codec != "lynx-exact")
     throw Error(ErrorCode::usage, "--exact", "codec " + request.codec + " has no exact stream; use --codec lynx");
-  request.options = codec::preset_options(request.preset);
-  for (const std::string& item : request.set) {
-    try {
-      request.options = codec::parse_options(item, request.options);
-    } catch (const Error& error) {  // as it was typed
-      throw Error(error.code(), "--" + item.substr(0, item.find('=')), error.what());
-    }
-  }
+  const codec::CodecOptions options = lynx_options(request.lynx);
   kernels::ensure_runtime();
-  if (!on_cuda) return codec::make_codec(request.codec, request.options);
-  auto codec = codec::make_codec_on_cuda(request.codec, request.options);
+  if (!on_cuda) return as_option("--codec", [&] { return codec::make_codec(request.codec, options); });
+  auto codec = as_option("--codec", [&] { return codec::make_codec_on_cuda(request.codec, options); });
   if (!codec) throw Error(ErrorCode::usage, "--backend cuda", "codec " + request.codec + " has no CUDA kernels; use --backend cpu");
   need_gpu("--backend cuda");
   return codec;
@@ -190,11 +183,11 @@ void add_shared(CLI::App& app, Request& request) {
   app.add_option("--tokens", request.tokens, "Rows of the page tensor, 1 to 256")->required();
   app.add_option("--channels", request.channels, "Values a row: KV heads x head dimension")->required();
   app.add_option("--head-dim", request.head_dim, "Values a head (int8, int4; default: one head)");
-  app.add_option("--preset", request.preset, "Options of lynx to start from: plain, default (of runs), paper")
+  app.add_option("--preset", request.lynx.preset, "Options of lynx to start from: plain, default (of runs), paper")
       ->capture_default_str();
   const auto flag = [&](const char* name, const char* help) {
     app.add_option_function<std::string>(
-        std::string("--") + name, [&request, name](const std::string& value) { request.set.push_back(name + ("=" + value)); },
+        std::string("--") + name, [&request, name](const std::string& value) { request.lynx.named.emplace_back(name, value); },
         help);
   };
   flag("sinks", "First tokens that travel raw (lynx; plain: 4)");
@@ -203,12 +196,12 @@ void add_shared(CLI::App& app, Request& request) {
   flag("sigma", "log or linear (lynx; plain: log)");
   flag("levels", "112 or 120 (lynx; plain: 112)");
   flag("fit", "extremes or least_error: how a chunk's scalars are chosen (lynx; plain: extremes)");
-  app.add_option("--set", request.set, "More options of lynx, as early_channels_k=16,early_tokens_k=12");
+  app.add_option("--set", request.lynx.set, "More options of lynx, as early_channels_k=16,early_tokens_k=12")->allow_extra_args(false);
   app.add_option("--kind", request.kind, "k or v: some options differ between them")->capture_default_str();
   app.add_option("--position", request.position, "Of the first row in its sequence; sinks are at 0")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
+      ->check(at_least(0))->capture_default_str();
   app.add_option("--tokens-behind", request.tokens_behind, "Of the sequence after this page: early_tokens_* counts from its end")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
+      ->check(at_least(0))->capture_default_str();
   app.add_option("--backend", request.backend, "cpu or cuda; cuda takes the GPU or, without one, its emulation on the CPU")
       ->capture_default_str();
 }

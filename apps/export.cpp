@@ -8,6 +8,7 @@
 #include "apps/command.hpp"
 #include "apps/commands.hpp"
 #include "apps/completeness.hpp"
+#include "apps/output_files.hpp"
 #include "base/error.hpp"
 #include "results/export.hpp"
 #include "results/output.hpp"
@@ -43,6 +44,8 @@ int run(const ExportArguments& arguments) {
   if (arguments.csv.empty() && arguments.jsonl.empty())
     throw Error(ErrorCode::usage, "export", "expected --csv DIR or --jsonl FILE");
   if (!arguments.jsonl.empty()) refuse_results(arguments.jsonl);
+  if (arguments.jsonl != "-") check_outputs({arguments.jsonl});
+  if (!arguments.csv.empty()) results::check_folder(arguments.csv);
   const results::Output output = results::load_output(arguments.output);
   if (!arguments.jsonl.empty()) {
     std::string text;

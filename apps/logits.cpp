@@ -11,6 +11,7 @@
 
 #include "apps/command.hpp"
 #include "apps/cpus.hpp"
+#include "apps/option_checks.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "model/forward.hpp"
@@ -121,7 +122,7 @@ json compute(model::Forward& forward, const Request& request, int chunk) {
 }
 
 int run(const Options& options) {
-  const model::Isa isa = model::isa_from(options.isa);
+  const model::Isa isa = as_option("--isa", [&] { return model::isa_from(options.isa); });
   const model::ModelFile file = model::open_model(options.model);
   const Request request = read_request(options.ids, file.config);
   model::Forward forward(file, {options.float32 ? model::Precision::float32 : model::Precision::bf16, isa,
@@ -138,10 +139,10 @@ Run set_up(CLI::App& app) {
       ->required();
   app.add_flag("--float32", options->float32, "compute in float32, KV included");
   app.add_option("--chunk", options->chunk, "input tokens a forward run takes")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   app.add_option("--threads", options->threads, "0: every CPU that this process may use")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_between(0, 512));
   app.add_option("--isa", options->isa, "kernel path: auto, amx, avx512_bf16, avx512, avx2");
   return [options] { return run(*options); };
 }

@@ -13,6 +13,7 @@
 
 #include "apps/command.hpp"
 #include "apps/command_line.hpp"
+#include "apps/option_checks.hpp"
 #include "apps/commands.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -100,7 +101,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return fail(with_hint(app, error.what(), argc, argv), 2);
+    return fail(with_hint(app, lynxkv::apps::conversion_text(error.what()), argc, argv), 2);
   }
   try {
     for (const auto& [sub, run] : commands)

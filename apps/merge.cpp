@@ -8,6 +8,7 @@
 #include "apps/commands.hpp"
 #include "apps/completeness.hpp"
 #include "results/merge.hpp"
+#include "results/posix_file.hpp"
 
 namespace lynxkv::apps {
 namespace {
@@ -19,6 +20,7 @@ struct MergeArguments {
 };
 
 int run(const MergeArguments& arguments) {
+  results::check_folder(arguments.into);
   std::vector<results::Output> outputs;
   for (const std::string& path : arguments.outputs) outputs.push_back(results::load_output(path));
   const auto outcome = results::merge_outputs(outputs, arguments.into);

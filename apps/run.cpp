@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/log.hpp"
 #include "comm/world.hpp"
 #include "engine/campaign.hpp"
+#include "results/posix_file.hpp"
 
 namespace lynxkv::apps {
 namespace {
@@ -42,12 +44,24 @@ void print_plan(const engine::Preparation& preparation) {
     std::fprintf(stderr, "lynxkv: model.path: '%s' is not there; the run itself needs it\n", path.c_str());
 }
 
+// Rank 0 writes it. Where it cannot, nobody reads a model first.
+void check_output_folder(const comm::World& world, const std::string& folder) {
+  std::optional<Error> failed;
+  try {
+    if (world.rank() == 0) results::check_folder(folder);
+  } catch (const Error& error) {
+    failed = error;
+  }
+  engine::agree_on_failure(world, failed);
+}
+
 int run_ranks(comm::World& world, const RunArguments& arguments) {
   engine::Preparation preparation = engine::prepare_roles(world, arguments.request);
   if (arguments.dry_run) {
     if (world.rank() == 0) print_plan(preparation);
     return 0;
   }
+  check_output_folder(world, preparation.config.output.dir);
   engine::prepare_model(world, preparation);
   if (world.rank() == 0) std::fprintf(stderr, "%s", engine::role_table(preparation).c_str());
   const engine::RunOutcome outcome = engine::run_campaign(world, preparation, arguments.dump_prompts);

@@ -7,6 +7,7 @@
 
 #include "apps/command.hpp"
 #include "apps/commands.hpp"
+#include "apps/option_checks.hpp"
 #include "base/error.hpp"
 #include "suite/json_lines.hpp"
 #include "suite/scoring.hpp"
@@ -29,9 +30,6 @@ const char* spelling(const json& object, std::initializer_list<const char*> name
 }
 
 int run(const ScoreArguments& arguments) {
-  if (arguments.profile != "longbench")
-    throw Error(ErrorCode::usage, "--metric-profile",
-                "unknown profile '" + arguments.profile + "' (one of: longbench)");
   const std::string task =
       !arguments.task.empty() ? arguments.task : std::filesystem::path(arguments.predictions).stem().string();
   const suite::ScoringRule rule = suite::scoring_rule(arguments.suite, task);
@@ -67,7 +65,7 @@ Run set_up(CLI::App& app) {
       ->required();
   app.add_option("--suite", arguments->suite, "ruler, longbench or qa")->required();
   app.add_option("--task", arguments->task, "Task; default: the file's name");
-  app.add_option("--metric-profile", arguments->profile, "Whose scores: longbench");
+  app.add_option("--metric-profile", arguments->profile, "Whose scores")->check(one_of("profile", {"longbench"}));
   app.add_flag("--json", arguments->json, "Print one JSON document");
   return [arguments] { return run(*arguments); };
 }

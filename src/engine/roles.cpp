@@ -12,6 +12,17 @@ bool contains(const std::vector<int>& ranks, int rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
+void check_alone(const RolesSection& roles, bool lists) {
+  const std::string advice = "; start as many (mpirun -n), or leave roles.prefill and roles.decode at 1: a job of one rank then does both";
+  const auto elsewhere = [](const std::vector<int>& ranks) { return !ranks.empty() && ranks != std::vector<int>{0}; };
+  if (lists && (elsewhere(roles.prefill_ranks) || elsewhere(roles.decode_ranks)))
+    throw Error(ErrorCode::usage, "roles", "the lists name ranks other than 0, but the job has 1 rank" + advice);
+  if (roles.prefill > 1 || roles.decode > 1)
+    throw Error(ErrorCode::usage, "roles",
+                std::to_string(roles.prefill) + " prefill + " + std::to_string(roles.decode) + " decode makes " +
+                    std::to_string(roles.prefill + roles.decode) + " ranks, but the job has 1" + advice);
+}
+
 }  // namespace
 
 bool RoleMap::prefills(int rank) const noexcept { return contains(prefill, rank); }
@@ -30,9 +41,13 @@ std::vector<std::pair<int, int>> RoleMap::data_routes() const {
 }
 
 RoleMap make_roles(const RolesSection& roles, int world_size) {
-  if (world_size == 1) return {{0}, {0}};
   RoleMap map{roles.prefill_ranks, roles.decode_ranks};
   const bool lists = !map.prefill.empty() || !map.decode.empty();
+  if (world_size == 1) {
+    // One of each fits into one rank; more of them were not asked for to be ignored.
+    check_alone(roles, lists);
+    return {{0}, {0}};
+  }
   if (!lists) {
     if (roles.prefill + roles.decode != world_size)
       throw Error(ErrorCode::usage, "roles",

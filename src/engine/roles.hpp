@@ -20,7 +20,7 @@ struct RoleMap {
   std::vector<std::pair<int, int>> data_routes() const;
 };
 
-// A job of one rank holds both roles. Otherwise the explicit lists of the config, or the first
+// A job of one rank holds both roles, where the config asks for no more than one of each. Otherwise the explicit lists of the config, or the first
 // roles.prefill ranks and the roles.decode ranks behind them. Throws Error{usage} where the ranks of the job
 // and the roles do not come out even.
 RoleMap make_roles(const RolesSection& roles, int world_size);

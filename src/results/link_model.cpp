@@ -64,7 +64,7 @@ LinkModel fit_link(std::vector<TransferTime> transfers) {
 
 std::string describe(const LinkModel& model) {
   return fmt::format("{:.2f} ms + bytes / {:.4f} GB/s ({} transfers); predicted and measured times are {:.1f} % apart at "
-                     "the median, {:.1f} % at the 90th of 100",
+                     "the median, {:.1f} % at the 90th percentile",
                      model.latency_s * 1e3, model.bytes_per_s * 1e-9, model.transfers, model.apart_median * 100,
                      model.apart_p90 * 100);
 }

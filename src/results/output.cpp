@@ -55,7 +55,7 @@ Output load_output(const std::string& path) {
   output.name = path;
   std::error_code ignored;
   if (!fs::exists(path, ignored))
-    throw Error(ErrorCode::usage, path,
+    throw Error(ErrorCode::bad_data, path,
                 "does not exist; expected an output folder, a journal or a results file");
   if (!fs::is_directory(path, ignored)) {
     if (begins_with(path, "\x89HDF\r\n\x1a\n"))
@@ -70,7 +70,7 @@ Output load_output(const std::string& path) {
   const std::string journal = path + "/" + journal_file_name, hdf5 = path + "/" + hdf5_file_name;
   const bool has_journal = fs::exists(journal, ignored), has_hdf5 = fs::exists(hdf5, ignored);
   if (!has_journal && !has_hdf5)
-    throw Error(ErrorCode::usage, path, "holds neither journal.lkj nor results.h5");
+    throw Error(ErrorCode::bad_data, path, "holds neither journal.lkj nor results.h5");
   if (has_journal) take_journal(journal, output);
   if (has_hdf5) {
     // The derived file may be of an earlier attempt: it adds the full config, the rows are the journal's.

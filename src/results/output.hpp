@@ -20,8 +20,8 @@ struct Output {
   std::uint64_t settings_hash = 0;
 };
 
-// A folder is read by its journal, which is the truth, else by its results.h5. Throws Error{usage} where
-// nothing is there, Error{bad_data} for a file that is neither.
+// A folder is read by its journal, which is the truth, else by its results.h5. Throws Error{bad_data} where
+// nothing is there, and for a file that is neither.
 Output load_output(const std::string& path);
 
 }  // namespace lynxkv::results

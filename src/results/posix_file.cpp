@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 namespace lynxkv::results {
@@ -31,6 +32,22 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
+// The file that a rename must hit, not a link that leads to it; nothing for a device or a pipe.
+std::optional<std::string> file_behind(const std::string& named) {
+  struct stat status {};
+  if (::stat(named.c_str(), &status) != 0) return named;
+  if (S_ISDIR(status.st_mode)) throw Error(ErrorCode::usage, named, "is a folder; expected the name of a file");
+  if (!S_ISREG(status.st_mode)) return std::nullopt;
+  std::error_code failed;
+  const auto real = std::filesystem::canonical(named, failed);
+  return failed ? named : real.string();
+}
+
+Error create_error(const std::string& path, int number) {
+  if (number == ENOSPC || number == EDQUOT) return write_error(path, number);
+  return Error(ErrorCode::usage, path, "cannot be written: " + system_text(number));
+}
+
 }  // namespace
 
 void DescriptorTraits::close(type descriptor) noexcept {
@@ -52,7 +69,25 @@ void make_folder(const std::string& folder) {
   if (error.value() == ENOSPC || error.value() == EDQUOT) throw write_error(folder, error.value());
   if (error)
     throw Error(ErrorCode::usage, folder,
-                "cannot be written to: " + error.message() + "; choose another output.dir");
+                "cannot be written to: " + error.message() + "; choose another folder");
+}
+
+void check_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::vector<fs::path> missing;  // innermost first
+  for (fs::path at = fs::absolute(folder, ignored).lexically_normal(); !at.empty() && !fs::exists(at, ignored); at = at.parent_path())
+    if (at.has_filename()) missing.push_back(at);
+  const auto remove_made = [&] {
+    for (const fs::path& path : missing) ::rmdir(path.c_str());  // keeps what has something in it by now
+  };
+  try {
+    make_folder(folder);
+  } catch (...) {
+    remove_made();
+    throw;
+  }
+  remove_made();
 }
 
 void write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path) {
@@ -80,22 +115,12 @@ void sync_folder(const std::string& folder) {
 }
 
 void replace_file(const std::string& named, std::span<const std::byte> bytes) {
-  std::string path = named;
-  struct stat status {};
-  if (::stat(named.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode))
-      throw Error(ErrorCode::usage, named, "is a folder; expected the name of a file");
-    if (!S_ISREG(status.st_mode)) return write_through(named, bytes);
-    // The rename must hit the file, not a link that leads to it.
-    std::error_code ignored;
-    if (const auto real = std::filesystem::canonical(named, ignored); !ignored) path = real.string();
-  }
+  const std::optional<std::string> file = file_behind(named);
+  if (!file) return write_through(named, bytes);
+  const std::string& path = *file;
   const std::string temporary = path + ".tmp";
   Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!descriptor) {
-    if (errno == ENOSPC || errno == EDQUOT) throw write_error(temporary, errno);
-    throw Error(ErrorCode::usage, temporary, "cannot be created: " + system_text(errno));
-  }
+  if (!descriptor) throw create_error(named, errno);
   try {
     write_all(descriptor.get(), bytes, temporary);
     sync_file(descriptor.get(), temporary);
@@ -106,6 +131,20 @@ void replace_file(const std::string& named, std::span<const std::byte> bytes) {
     throw;
   }
   sync_folder(folder_of(path));
+}
+
+void check_replaceable(const std::string& named) {
+  const std::optional<std::string> file = file_behind(named);
+  if (!file) {  // not opened: a pipe may have no reader yet
+    if (::access(named.c_str(), W_OK) != 0) throw Error(ErrorCode::usage, named, "cannot be opened for writing: " + system_text(errno));
+    return;
+  }
+  const std::string temporary = *file + ".tmp";
+  const Descriptor made(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (made)
+    ::unlink(temporary.c_str());
+  else if (errno != EEXIST || ::access(temporary.c_str(), W_OK) != 0)  // it is there: another writer's, or one that died
+    throw create_error(named, errno);
 }
 
 Result<std::vector<std::byte>> read_whole_file(const std::string& path) {

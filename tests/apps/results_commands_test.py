@@ -114,8 +114,8 @@ class ResultsCommands(unittest.TestCase):
         self.assertIn("line 1: field 'pred' is missing", self.call("score", predictions, "--suite", "longbench", code=3).stderr)
 
     def test_what_is_no_output_is_said_in_one_line(self):
-        self.call("report", self.out / "absent", code=2)
-        self.call("report", self.out.parent, code=2)
+        self.call("report", self.out / "absent", code=3)
+        self.call("report", self.out.parent, code=3)
         foreign = self.out / "foreign"
         foreign.write_text("x", encoding="utf-8")
         self.assertIn("is neither a journal", self.call("export", foreign, "--jsonl", "-", code=3).stderr)

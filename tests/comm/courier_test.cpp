@@ -254,7 +254,7 @@ TEST(Courier, SleepsAndStillSeesAMessageSoon) {
   const double before_s = cpu_s();
   std::this_thread::sleep_for(milliseconds(1000));
   const double idle_share = (cpu_s() - before_s) / 2;
-  std::printf("control message: %.3f ms at the median, %.3f at the 90th of 100; an idle rank takes %.1f %% of a core\n",
+  std::printf("control message: %.3f ms at the median, %.3f at the 90th percentile; an idle rank takes %.1f %% of a core\n",
               took_ms[50], took_ms[90], 100 * idle_share);
   EXPECT_LT(took_ms[50], 0.5);
   EXPECT_LT(idle_share, 0.25);

@@ -15,6 +15,19 @@ TEST(Roles, OfASingleRankAreBoth) {
   EXPECT_EQ(map.name_of(0), "prefill+decode");
 }
 
+TEST(Roles, OfASingleRankAreNotMoreThanOneOfEach) {
+  for (const RolesSection& roles : {counts(3, 1), counts(1, 2), RolesSection{1, 1, {0}, {1}}, RolesSection{2, 1, {0, 1}, {}}}) {
+    try {
+      make_roles(roles, 1);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage);
+      EXPECT_NE(std::string(error.what()).find("the job has 1"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_TRUE(make_roles({1, 1, {0}, {0}}, 1).decodes(0));
+}
+
 TEST(Roles, PutPrefillRanksFirstWhereCountsAreGiven) {
   const RoleMap map = make_roles(counts(2, 1), 3);
   EXPECT_EQ(map.prefill, (std::vector<int>{0, 1}));

@@ -132,7 +132,7 @@ void idle_scenario(World& world) {
   EXPECT_LT(share, 0.5);
   if (courier.rank() != 1) return;
   std::sort(took_ms.begin(), took_ms.end());
-  std::printf("a small message: %.3f ms at the median, %.3f at the 90th of 100\n", took_ms[50], took_ms[90]);
+  std::printf("a small message: %.3f ms at the median, %.3f at the 90th percentile\n", took_ms[50], took_ms[90]);
   EXPECT_LT(took_ms[10], 2.0);
 }
 

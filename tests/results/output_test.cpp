@@ -74,9 +74,9 @@ TEST(Output, ADamagedResultsFileBesideAJournalDoesNotMatter) {
 
 TEST(Output, SaysWhatIsMissingOrForeign) {
   TemporaryFolder folder;
-  EXPECT_NE(refusal(folder.path(), ErrorCode::usage).find("neither journal.lkj nor results.h5"),
+  EXPECT_NE(refusal(folder.path(), ErrorCode::bad_data).find("neither journal.lkj nor results.h5"),
             std::string::npos);
-  EXPECT_NE(refusal(folder.file("absent"), ErrorCode::usage).find("does not exist"), std::string::npos);
+  EXPECT_NE(refusal(folder.file("absent"), ErrorCode::bad_data).find("does not exist"), std::string::npos);
   std::ofstream(folder.file("foreign")) << "x";
   EXPECT_NE(refusal(folder.file("foreign"), ErrorCode::bad_data).find("is neither"), std::string::npos);
 }

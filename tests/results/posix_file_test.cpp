@@ -41,6 +41,37 @@ TEST(ReplaceFile, FollowsALinkToTheFileInsteadOfReplacingTheLink) {
   EXPECT_EQ(slurp(folder.file("a")), "two");
 }
 
+TEST(CheckReplaceable, SaysWhetherAFileCouldBeWrittenAndLeavesEverythingAsItWas) {
+  TemporaryFolder folder;
+  replace_file(folder.file("old"), bytes_of("one"));
+  check_replaceable(folder.file("old"));
+  EXPECT_EQ(slurp(folder.file("old")), "one");
+  check_replaceable(folder.file("new"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("new")));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("new.tmp")));
+  std::ofstream(folder.file("old.tmp")) << "of another";
+  check_replaceable(folder.file("old"));
+  EXPECT_EQ(slurp(folder.file("old.tmp")), "of another");
+  check_replaceable("/dev/null");
+  for (const std::string& path : {folder.file("absent/new"), folder.file("old/new"), folder.file(""), std::string("/proc/new")})
+    EXPECT_THROW(check_replaceable(path), Error) << path;
+}
+
+TEST(CheckFolder, SaysWhetherAFolderCouldBeWrittenToAndLeavesNoneBehind) {
+  TemporaryFolder folder;
+  check_folder(folder.file("a/b/c"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("a")));
+  check_folder(folder.file("a/b/"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("a")));
+  make_folder(folder.file("a/b"));
+  check_folder(folder.file("a/b"));
+  check_folder(folder.file("a/b/c"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file("a/b")));
+  replace_file(folder.file("file"), bytes_of("x"));
+  EXPECT_THROW(check_folder(folder.file("file/a")), Error);
+  EXPECT_THROW(check_folder("/proc/lynxkv"), Error);
+}
+
 TEST(ReplaceFile, NeverPutsAFileInThePlaceOfADeviceOrAPipe) {
   TemporaryFolder folder;
   // Root could do harm with a fault here: it gets a full disk of its own. Others cannot hurt /dev.
