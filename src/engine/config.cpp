@@ -1,5 +1,6 @@
 #include "engine/config.hpp"
 
+#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -36,6 +37,20 @@ bool names_group(const std::string& name) {
   return std::any_of(config_keys().begin(), config_keys().end(), inside);
 }
 
+std::string found_text(const YAML::Node& value) {
+  if (value.IsScalar()) return "'" + value.Scalar() + "'";
+  return value.IsSequence() ? "a list" : value.IsMap() ? "keys with values" : "nothing";
+}
+
+// The value of "key=value". YAML that is none is a usage error like any other value.
+YAML::Node parse_value(const std::string& item, const std::string& text) {
+  try {
+    return YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    refuse("--set " + item, error.msg);
+  }
+}
+
 void set_key(Config& config, const std::string& where, const std::string& name, const YAML::Node& value) {
   // link.faults and the like: a group of keys as a map.
   if (value.IsMap() && names_group(name)) {
@@ -46,8 +61,7 @@ void set_key(Config& config, const std::string& where, const std::string& name, 
   try {
     key.read(config, value);
   } catch (const std::invalid_argument& expected) {
-    const std::string found = value.IsScalar() ? "'" + value.Scalar() + "'" : "something else";
-    refuse(where, "key '" + name + "' takes " + expected.what() + ", not " + found);
+    refuse(where, "key '" + name + "' takes " + expected.what() + ", not " + found_text(value));
   }
 }
 
@@ -71,13 +85,17 @@ void read_tree(Config& config, const std::string& where, const YAML::Node& root)
 }
 
 // The preset named last, by --set or else in the file, comes first: keys beside it change what it stands for.
-void apply_preset(Config& config, const YAML::Node& root, const std::vector<std::string>& overrides) {
+void apply_preset(Config& config, const std::string& path, const YAML::Node& root, const std::vector<std::string>& overrides) {
   constexpr std::string_view key = "transfer.preset";
   std::string name = config.transfer.preset;
+  const auto take = [&](const std::string& where, const YAML::Node& value) {
+    set_key(config, where, std::string(key), value);  // of the right type
+    name = config.transfer.preset;
+  };
   if (root.IsMap() && root["transfer"] && root["transfer"].IsMap() && root["transfer"]["preset"])
-    name = root["transfer"]["preset"].as<std::string>("");
+    take(path, root["transfer"]["preset"]);
   for (const std::string& item : overrides)
-    if (item.rfind(std::string(key) + "=", 0) == 0) name = YAML::Load(item.substr(key.size() + 1)).as<std::string>("");
+    if (item.rfind(std::string(key) + "=", 0) == 0) take("--set", parse_value(item, item.substr(key.size() + 1)));
   const auto names = codec::preset_names();
   if (std::find(names.begin(), names.end(), name) == names.end()) refuse(std::string(key), unknown_name("preset", name, names));
   set_codec_options(config.transfer, codec::preset_options(name));
@@ -91,8 +109,7 @@ void one_of(const char* key, const std::string& value, std::initializer_list<std
 
 void between(const char* key, double value, double low, double high) {
   if (!(value >= low && value <= high)) {
-    refuse(key, "must lie in [" + nlohmann::json(low).dump() + ", " + nlohmann::json(high).dump() + "], found " +
-                    nlohmann::json(value).dump());
+    refuse(key, fmt::format("must be a number from {:.15g} to {:.15g}, found {:.15g}", low, high, value));
   }
 }
 
@@ -173,6 +190,7 @@ void check(const Config& config) {
   between("output.fsync_s", config.output.fsync_s, 0, 3600);
   between("output.progress_s", config.output.progress_s, 0.1, 3600);
   between("output.stop_before_end_s", config.output.stop_before_end_s, 0, 86400);
+  between("output.stop_grace_s", config.output.stop_grace_s, 1, 86400);
 }
 
 }  // namespace
@@ -190,18 +208,13 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
     } catch (const YAML::Exception& error) {
       refuse(path, "line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
     }
-  between("output.stop_grace_s", config.output.stop_grace_s, 1, 86400);
   }
-  apply_preset(config, root, overrides);
+  apply_preset(config, path, root, overrides);
   if (!path.empty()) read_tree(config, path, root);
   for (const std::string& item : overrides) {
     const auto equals = item.find('=');
     if (equals == std::string::npos || equals == 0) refuse("--set " + item, "expected key=value");
-    try {
-      set_key(config, "--set", item.substr(0, equals), YAML::Load(item.substr(equals + 1)));
-    } catch (const YAML::Exception& error) {
-      refuse("--set " + item, error.msg);
-    }
+    set_key(config, "--set", item.substr(0, equals), parse_value(item, item.substr(equals + 1)));
   }
   check(config);
   return config;

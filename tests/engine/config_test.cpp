@@ -101,6 +101,24 @@ TEST(Config, RefusesValuesOutOfRange) {
   EXPECT_TRUE(has(message_of("speculation: {temperature: 0.7}"), "only 0"));
 }
 
+TEST(Config, SaysNumbersAndValuesAsPeopleWriteThem) {
+  EXPECT_TRUE(has(message_of("", {"link.latency_us=.nan"}), "from 0 to 10000000, found nan"));
+  EXPECT_TRUE(has(message_of("", {"link.gbps=2e7"}), "from 0 to 1000000, found 20000000"));
+  EXPECT_TRUE(has(message_of("", {"link.gbps=.inf"}), "found inf"));
+  EXPECT_TRUE(has(message_of("", {"output.progress_s=0"}), "from 0.1 to 3600, found 0"));
+  EXPECT_TRUE(has(message_of("", {"transfer.alpha="}), "takes a number, not nothing"));
+  EXPECT_TRUE(has(message_of("", {"transfer.alpha=[1]"}), "takes a number, not a list"));
+  EXPECT_TRUE(has(message_of("", {"transfer.alpha={a: 1}"}), "takes a number, not keys with values"));
+}
+
+TEST(Config, SaysWhatAPresetIsNot) {
+  EXPECT_TRUE(has(message_of("", {"transfer.preset=[default]"}), "key 'transfer.preset' takes a text, not a list"));
+  EXPECT_TRUE(has(message_of("transfer: {preset: [default]}"), "key 'transfer.preset' takes a text, not a list"));
+  EXPECT_TRUE(has(message_of("", {"transfer.preset="}), "key 'transfer.preset' takes a text, not nothing"));
+  EXPECT_TRUE(has(message_of("", {"transfer.preset=["}), "--set transfer.preset=["));
+  EXPECT_TRUE(has(message_of("", {"transfer.alpha=["}), "--set transfer.alpha=["));
+}
+
 TEST(Config, RefusesAFileThatIsNotThere) {
   EXPECT_THROW(load_config("/nonexistent/run.yaml", {}), Error);
 }
