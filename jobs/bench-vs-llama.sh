@@ -7,6 +7,15 @@
 # THREADS (default: all CPUs of this process)  ROUNDS (3)  JSON (a file for the numbers)
 # LYNXKV: the program (default: build/bin/lynxkv)
 set -euo pipefail
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+case ${1:-} in
+  -h | --help) usage; exit 0 ;;
+  -*) echo "bench-vs-llama: unknown option '$1'; it takes one file, MODEL.gguf, or --help" >&2; exit 2 ;;
+esac
+[ $# -le 1 ] || { echo "bench-vs-llama: unknown argument '$2'; it takes one file, MODEL.gguf, or --help" >&2; exit 2; }
+for number in "THREADS=${THREADS-1}" "ROUNDS=${ROUNDS-1}"; do
+  [[ $number =~ =[1-9][0-9]{0,2}$ ]] || { echo "bench-vs-llama: $number: expected a whole number from 1 to 999" >&2; exit 2; }
+done
 cd "$(dirname "$0")/.."
 
 version=0.3.36

@@ -2,6 +2,12 @@
 # Installs, builds and runs all tests. Idempotent; says what it does. CUDA is built where nvcc is found, for one
 # architecture; without it that is said aloud and skipped.
 set -euo pipefail
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+case ${1:-} in
+  "") ;;
+  -h | --help) usage; exit 0 ;;
+  *) echo "check: unknown argument '$1'; it takes none but --help" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.."
 say() { printf '\ncheck: %s\n' "$*"; }
 took() { printf 'check: %s took %d s\n' "$1" "$((SECONDS - $2))"; }

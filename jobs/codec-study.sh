@@ -7,6 +7,12 @@
 #                                 calibration.txt and calibration.json
 # LYNXKV_BINARY: the program (default: build/bin/lynxkv).  LYNXKV_STUDY_ARGS: more for bench codec, such as --float32.
 set -euo pipefail
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+case ${1:-} in
+  -h | --help) usage; exit 0 ;;
+  -*) echo "codec-study: unknown option '$1'; it takes one folder, OUT, or --help" >&2; exit 2 ;;
+esac
+[ $# -le 1 ] || { echo "codec-study: unknown argument '$2'; it takes one folder, OUT, or --help" >&2; exit 2; }
 
 here="$(cd "$(dirname "$0")" && pwd)"
 out="${1:-out/codec-study}"

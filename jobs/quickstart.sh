@@ -4,17 +4,18 @@
 #   --build-only   stop after building build/bin/lynxkv and build/bin/lynxkv-emulated
 #   --fresh        forget earlier results of this script and measure again
 set -euo pipefail
-cd "$(dirname "$0")/.."
-
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 build_only=no
 fresh=no
 for argument in "$@"; do
   case "$argument" in
     --build-only) build_only=yes ;;
     --fresh) fresh=yes ;;
-    *) echo "quickstart: unknown option '$argument'; it takes --build-only and --fresh" >&2; exit 2 ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "quickstart: unknown option '$argument'; it takes --build-only, --fresh and --help" >&2; exit 2 ;;
   esac
 done
+cd "$(dirname "$0")/.."
 say() { printf '\nquickstart: %s\n' "$*"; }
 
 say "installing what is missing"

@@ -3,6 +3,12 @@
 # from a source archive whose hash is pinned. Nothing is done twice; every step says what it does.
 # LYNXKV_DEPS: where Kokkos goes (default: the user's cache folder).
 set -euo pipefail
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+case ${1:-} in
+  "") ;;
+  -h | --help) usage; exit 0 ;;
+  *) echo "setup: unknown argument '$1'; it takes none but --help" >&2; exit 2 ;;
+esac
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/lynxkv"
 deps="${LYNXKV_DEPS:-$cache/deps}"

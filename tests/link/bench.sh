@@ -18,10 +18,21 @@ while [ $# -gt 0 ]; do
     --hosts) hosts=$2; shift 2 ;;
     --ranks) ranks=$2; shift 2 ;;
     --json) arguments+=(--json "$(realpath -m "$2")"); shift 2 ;;
-    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) arguments+=("$1"); shift ;;
   esac
 done
 [ -x "$binary" ] || { echo "bench.sh: no program at $binary; jobs/quickstart.sh --build-only builds it, or set LYNXKV_BINARY" >&2; exit 2; }
+# A mistyped option is said so, whatever this machine can do.
+known=$("$binary" bench link --help)
+for argument in "${arguments[@]+"${arguments[@]}"}"; do
+  name=${argument%%=*}
+  case $argument in
+    --?*) grep -qE -e "(^|[ ,])$name([ ,]|\$)" <<<"$known" || {
+      echo "bench.sh: unknown option '$name'; bench.sh --help and lynxkv bench link --help list what there is" >&2
+      exit 2
+    } ;;
+  esac
+done
 exec "$here/run.sh" --gbps "$gbps" --hosts "$hosts" --ranks "${ranks:-$hosts}" -- \
   "$(realpath "$binary")" bench link "${arguments[@]+"${arguments[@]}"}"

@@ -10,7 +10,7 @@
 #   TTFT(lynx) against (anchor bytes / int4 bytes) x TTFT(int4), 1.05 wanted; TTFT(int8) / TTFT(lynx), 1.43 wanted;
 #   TT32T of lynx against int8's, less wanted.
 # The binary: LYNXKV_BINARY, else build/bin/lynxkv of this checkout. Needs root; else it says so and exits 77 (skipped).
-# Exit code 1 where a figure is missed. Example: sudo tests/link/job.sh --gbps 1
+# Exit code 1 where a figure is missed, the job's own where it failed. Example: sudo tests/link/job.sh --gbps 1
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 binary=${LYNXKV_BINARY:-$here/../../build/bin/lynxkv}
@@ -23,12 +23,17 @@ while [ $# -gt 0 ]; do
     --samples) samples=$2; shift 2 ;;
     --out) out=$(realpath -m "$2"); shift 2 ;;
     --model) model=$2; shift 2 ;;
-    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     *=*) settings+=(--set "$1"); shift ;;
     *) echo "job.sh: unknown option '$1'; job.sh --help" >&2; exit 2 ;;
   esac
 done
+for number in "--length=$length" "--samples=$samples"; do
+  [[ $number =~ =[1-9][0-9]{0,6}$ ]] || { echo "job.sh: ${number%%=*} takes a whole number, 1 or more, found '${number#*=}'" >&2; exit 2; }
+done
+[[ $gbps =~ ^[0-9]{1,4}(\.[0-9]{1,6})?$ ]] || { echo "job.sh: --gbps takes a number such as 1 or 0.25, found '$gbps'" >&2; exit 2; }
 [ -x "$binary" ] || { echo "job.sh: no program at $binary; jobs/quickstart.sh --build-only builds it, or set LYNXKV_BINARY" >&2; exit 2; }
+"$binary" run --dry-run "${settings[@]+"${settings[@]}"}" >/dev/null || exit # a key or value that is none, before any work
 [ -n "$model" ] || model=$("$here/../../jobs/fetch-model.sh") || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -39,7 +44,7 @@ trap 'rm -rf "$work"' EXIT
   --set suite.samples="$samples" --set suite.max_tokens=40 --set engine.max_batch=1 --set suite.template=none "${settings[@]+"${settings[@]}"}" >"$work/log" 2>&1
 code=$?
 [ $code = 77 ] && { cat "$work/log"; exit 77; }
-[ $code = 0 ] || { tail -30 "$work/log"; echo "FAILED: the job across the link ended with $code"; exit 1; }
+[ $code = 0 ] || { tail -30 "$work/log"; echo "FAILED: the job across the link ended with $code"; exit $code; }
 "$binary" report "$out" || exit 1
 "$binary" report "$out" --json >"$work/report.json" || exit 1
 python3 - "$work/report.json" "$gbps" <<'PYTHON'
