@@ -22,11 +22,17 @@ COLOURS = ("#000000", "#0072B2", "#56B4E9", "#999999", "#BBBBBB", "#E69F00", "#0
            "#8C8C00", "#6A6A00", "#5D3A9B")
 
 
+def refuse(code, text):
+    """Ends with lynxkv's exit codes: 2 usage, 3 bad data."""
+    print(f"plot: {text}".replace("\n", " "), file=sys.stderr)
+    sys.exit(code)
+
+
 def read(path):
     """Columns by name; texts as lists of str, token ids as a list of arrays."""
     with h5py.File(path, "r") as file:
         if file.attrs.get("format") != "lynxkv results":
-            sys.exit(f"plot: {path}: not a results file of lynxkv")
+            refuse(3, f"{path}: not a results file of lynxkv")
         samples = file["samples"]
         columns = {}
         for name, column in samples.items():
@@ -52,7 +58,7 @@ def choose(columns, task, length):
     wanted = [p for p in pairs if (task is None or p[0] == task) and (length is None or p[1] == length)]
     if not wanted:
         known = ", ".join(sorted({f"{t} at {n}" for t, n in pairs})) or "none"
-        sys.exit(f"plot: no rows of that task and length; the file holds: {known}")
+        refuse(2, f"no rows of that task and length; the file holds: {known}")
     most = max(sorted(set(wanted)), key=wanted.count)
     return most, [i for i, pair in enumerate(pairs) if pair == most]
 
@@ -144,7 +150,7 @@ def main():
     try:
         columns = read(arguments.results)
     except (OSError, KeyError) as error:
-        sys.exit(f"plot: {arguments.results}: {error}")
+        refuse(3, f"{arguments.results}: {error}")
     (task, length), rows = choose(columns, arguments.task, arguments.length)
     groups = by_mode(columns, rows)
     fallback = iter(COLOURS[::-1] * 4)
@@ -157,7 +163,10 @@ def main():
     starts = sorted({columns["start"][i] for i in rows})
     samples = max(len(group) for group in groups.values())
     figure.suptitle(f"{task}, {length} tokens, {samples} samples a mode, start: {', '.join(starts)}", x=0.01, ha="left", fontsize=11)
-    figure.savefig(arguments.figure, dpi=150)
+    try:
+        figure.savefig(arguments.figure, dpi=150)
+    except (OSError, ValueError) as error:  # a folder that is not there, a kind of picture that matplotlib has not
+        refuse(2, f"{arguments.figure}: {error}")
 
 
 if __name__ == "__main__":

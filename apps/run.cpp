@@ -22,6 +22,7 @@ struct RunArguments {
   engine::RunRequest request;
   bool dry_run = false;
   bool dump_prompts = false;
+  bool keys = false;
   bool verbose = false;
 };
 
@@ -70,6 +71,10 @@ int run_ranks(comm::World& world, const RunArguments& arguments) {
 }
 
 int run(const RunArguments& arguments) {
+  if (arguments.keys) {
+    std::printf("%s", engine::explained_yaml(engine::load_config(arguments.request.config_path, arguments.request.overrides)).c_str());
+    return 0;
+  }
   comm::World world;
   log::configure(arguments.verbose ? log::Level::info : log::Level::warning,
                  world.size() > 1 ? "rank " + std::to_string(world.rank()) : "");
@@ -97,6 +102,7 @@ Run set_up(CLI::App& app) {
   app.add_option("--set", arguments->request.overrides, "key=value on top of the config, as often as needed")->allow_extra_args(false);
   app.add_option("--out", arguments->request.output_dir, "Output folder (output.dir)");
   app.add_flag("--dry-run", arguments->dry_run, "Print the whole effective config and the role map, run nothing");
+  app.add_flag("--keys", arguments->keys, "Print every key with its meaning, default and an example, as a config to start from; run nothing");
   app.add_flag("--dump-prompts", arguments->dump_prompts, "Write prompts.jsonl into the output folder");
   app.add_flag("-v,--verbose", arguments->verbose, "Log more");
   return [arguments] { return run(*arguments); };

@@ -234,6 +234,25 @@ std::string to_yaml(const Config& config) {
   return text;
 }
 
+std::string explained_yaml(const Config& config) {
+  const Config defaults;
+  std::string text =
+      "# Every key of a run, with its value here. \"result\": it changes what comes out, so an output folder keeps to one value;\n"
+      "# \"placement\": it does not.\n";
+  std::string_view section;
+  for (const ConfigKey& key : config_keys()) {
+    const auto dot = key.name.find('.');
+    if (key.name.substr(0, dot) != section) {
+      section = key.name.substr(0, dot);
+      text += fmt::format("\n{}:\n", section);
+    }
+    text += fmt::format("  # {}.\n  # {} ({}); default {}; e.g. {}\n  {}: {}\n", key.meaning, key.value,
+                        key.kind == KeyKind::result ? "result" : "placement", key.print(defaults), key.example,
+                        key.name.substr(dot + 1), key.print(config));
+  }
+  return text;
+}
+
 std::string result_keys_json(const Config& config) {
   nlohmann::json keys = nlohmann::json::object();
   for (const ConfigKey& key : config_keys())

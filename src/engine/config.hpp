@@ -92,6 +92,8 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
 
 // The whole effective config, as YAML that load_config takes back.
 std::string to_yaml(const Config& config);
+// The same with each key's meaning, kind of value, default and an example above it, as comments.
+std::string explained_yaml(const Config& config);
 // Only the keys that change results, as canonical JSON (sorted, one spelling for each value).
 std::string result_keys_json(const Config& config);
 

@@ -98,6 +98,18 @@ class BadInput(unittest.TestCase):
         self.assertIn("prefill+decode", done.stdout)
         self.assertIn("model.path names no model yet", done.stderr)
 
+    def test_the_list_of_keys_is_a_config_that_reads_back(self):
+        done = job.call("run", "--keys", "--set", "link.gbps=0.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("e.g. 0.75\n  gbps: 0.5\n", done.stdout)
+        with job.OutputFolder() as out:
+            out.mkdir(parents=True)
+            (out / "run.yaml").write_text(done.stdout)
+            again = job.call("run", "--dry-run", str(out / "run.yaml"))
+            self.assertEqual(again.stdout, job.call("run", "--dry-run", "--set", "link.gbps=0.5").stdout)
+            self.assertEqual(job.call("run", "--keys", str(out / "run.yaml")).stdout, done.stdout)
+        self.refused(job.call("run", "--keys", "--set", "link.gbps=x"), 2, "link.gbps")
+
     def test_a_dry_run_names_the_nearest_suite_and_task(self):
         self.refused(job.call("run", "--dry-run", "--set", "suite.name=rule"), 2, "did you mean 'ruler'")
         self.refused(job.call("run", "--dry-run", "--set", "suite.tasks=[niah_singel]"), 2, "did you mean 'niah_single'")

@@ -122,6 +122,15 @@ class ResultsCommands(unittest.TestCase):
         self.call("export", self.out, code=2)
         self.call("export", self.out, "--jsonl", "/nonexistent/file", code=2)
 
+    def test_the_plot_script_ends_with_the_same_codes(self):
+        plot = pathlib.Path(__file__).resolve().parents[2] / "apps" / "plot.py"
+        foreign = self.out / "foreign"
+        foreign.write_text("x", encoding="utf-8")
+        for code, words, arguments in ((3, "absent", [self.out / "absent", "x.png"]), (3, "foreign", [foreign, "x.png"]), (2, "figure", [foreign])):
+            done = subprocess.run(["/usr/bin/python3", str(plot), *map(str, arguments)], capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(words, done.stderr)
+
     def test_a_full_disk_is_told_and_leaves_nothing_half(self):
         device = pathlib.Path("/dev/full")
         if os.geteuid() == 0:  # root could do harm with a fault here: it gets a full disk of its own

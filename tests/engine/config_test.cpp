@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "codec/options.hpp"
+#include "engine/config_keys.hpp"
 #include "engine/transfer_options.hpp"
 
 namespace lynxkv::engine {
@@ -129,6 +130,36 @@ TEST(Config, PrintsAnEffectiveConfigThatReadsBackTheSame) {
   const Config again = load_config(config_file(to_yaml(config)), {});
   EXPECT_EQ(to_yaml(again), to_yaml(config));
   EXPECT_EQ(again.suite.text, "a: 'quoted' text");
+}
+
+TEST(Config, SaysOfEveryKeyWhatItMeansAndTakesTheExampleThatItGives) {
+  for (const ConfigKey& key : config_keys()) {
+    const std::string name(key.name);
+    EXPECT_GT(key.meaning.size(), 10u) << name;
+    EXPECT_EQ(key.meaning.find('\n'), std::string_view::npos) << name;
+    EXPECT_NE(key.meaning.back(), '.') << name;
+    EXPECT_FALSE(key.value.empty()) << name;
+    EXPECT_NO_THROW(load_config("", {name + "=" + std::string(key.example)})) << name;
+  }
+}
+
+TEST(Config, ExplainsEveryKeyInAConfigThatReadsBackTheSame) {
+  const Config config = load_config("", {"transfer.preset=plain", "roles.prefill=[1]", "roles.decode=[0]", "link.gbps=0.75", "suite.text=\"a # b\""});
+  const std::string text = explained_yaml(config);
+  EXPECT_EQ(to_yaml(load_config(config_file(text), {})), to_yaml(config));
+  for (const ConfigKey& key : config_keys()) EXPECT_TRUE(has(text, "# " + std::string(key.meaning) + ".\n")) << key.name;
+  EXPECT_TRUE(has(text, "a number (result); default 0.0; e.g. 0.75\n  gbps: 0.75\n"));
+}
+
+// Names that a meaning lists are those that the code knows.
+TEST(Config, ListsTheModesPresetsAndPathsThatThereAre) {
+  const auto meaning = [](std::string_view name) {
+    for (const ConfigKey& key : config_keys())
+      if (key.name == name) return std::string(key.meaning);
+    return std::string();
+  };
+  for (const std::string_view mode : codec::mode_names()) EXPECT_TRUE(has(meaning("transfer.modes"), std::string(mode))) << mode;
+  for (const std::string_view preset : codec::preset_names()) EXPECT_TRUE(has(meaning("transfer.preset"), std::string(preset))) << preset;
 }
 
 TEST(Config, CountsOnlyResultKeysAsResult) {

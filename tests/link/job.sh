@@ -33,7 +33,8 @@ for number in "--length=$length" "--samples=$samples"; do
 done
 [[ $gbps =~ ^[0-9]{1,4}(\.[0-9]{1,6})?$ ]] || { echo "job.sh: --gbps takes a number such as 1 or 0.25, found '$gbps'" >&2; exit 2; }
 [ -x "$binary" ] || { echo "job.sh: no program at $binary; jobs/quickstart.sh --build-only builds it, or set LYNXKV_BINARY" >&2; exit 2; }
-"$binary" run --dry-run "${settings[@]+"${settings[@]}"}" >/dev/null || exit # a key or value that is none, before any work
+# A key or value that is none, before any work.
+said=$("$binary" run --dry-run "${settings[@]+"${settings[@]}"}" 2>&1 >/dev/null) || { code=$?; echo "$said" >&2; exit $code; }
 [ -n "$model" ] || model=$("$here/../../jobs/fetch-model.sh") || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -92,9 +92,10 @@ TEST(Hdf5, IsDrawnByTheShippedScript) {
   EXPECT_EQ(run(plot + folder.file("r.h5") + " " + folder.file("r.png")).first, 0);
   EXPECT_EQ(slurp(folder.file("r.png")).substr(1, 3), "PNG");
   const auto [status, output] = run(plot + folder.file("r.h5") + " " + folder.file("n.png") + " --task vt");
-  EXPECT_EQ(status, 1);
+  EXPECT_EQ(status, 2);
   EXPECT_EQ(output, "plot: no rows of that task and length; the file holds: niah_single at 2048\n");
-  EXPECT_EQ(run(plot + folder.file("r.png") + " " + folder.file("n.png")).first, 1);
+  EXPECT_EQ(run(plot + folder.file("r.png") + " " + folder.file("n.png")).first, 3);
+  EXPECT_EQ(run(plot + folder.file("r.h5") + " " + folder.file("absent/n.png")).first, 2);
 }
 
 TEST(Hdf5, HoldsNoRowsAndManyRowsAndALongConfig) {
