@@ -50,8 +50,9 @@ std::optional<double> size_of(const std::string& text) {
 }  // namespace
 
 Error renamed(const Error& error, const std::string& where) {
-  const std::string text = error.what();
-  return Error(error.code(), where, error.where().empty() ? text : text.substr(error.where().size() + 2));
+  const std::string& named = error.where();
+  if (named != "engine.isa" && named != "transfer mode" && !named.starts_with("codec option")) return error;
+  return Error(error.code(), where, std::string_view(error.what()).substr(named.size() + 2));
 }
 
 CLI::Validator at_least(long long low) {

@@ -10,7 +10,8 @@
 
 namespace lynxkv::apps {
 
-// The error with `where` in place of its own.
+// The error with `where` in place of the key or kind of name that a library knows; what names an option or a file of
+// its own stays as it is.
 Error renamed(const Error& error, const std::string& where);
 
 // A whole number from `low` on (what an int holds at most): "expected a whole number, 0 or more; found '-1'".
