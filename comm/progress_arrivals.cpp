@@ -39,7 +39,7 @@ int ProgressLoop::take_arrivals() {
 
 void ProgressLoop::take_data(Message message) {
   Peer& sender = peer(message.peer);
-  if (message.channel == Channel::anchor) urgent_ns_ = now_ns_;
+  if (message.channel == Channel::anchor) anchor_moved(message.bytes.size());
   const auto opened = open_data(message.bytes);
   if (message.channel == Channel::residual) {
     residual_ns_ = now_ns_;

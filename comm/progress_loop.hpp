@@ -115,6 +115,7 @@ class ProgressLoop {
   bool step();
   void sleep();
   void adapt_nap() noexcept;
+  void anchor_moved(std::size_t bytes) noexcept;
   // Arrivals (progress_arrivals.cpp).
   int take_arrivals();  // how many
   void take_control(Message message);
@@ -170,6 +171,7 @@ class ProgressLoop {
   std::int64_t urgent_ns_ = 0;      // when something other than residuals and their receipts moved last
   std::int64_t residual_ns_ = 0;    // when a residual moved last
   std::int64_t nap_ns_ = 100'000;   // while nothing urgent moves
+  std::size_t anchor_run_bytes_ = 0;  // of anchors, since a pause
   int arrivals_ = 0;                // since the last nap
   std::int64_t hot_until_ns_ = 0;   // no sleep before: clocks are being compared
   std::int64_t watched_ns_ = 0;
