@@ -48,6 +48,18 @@ Error create_error(const std::string& path, int number) {
   return Error(ErrorCode::usage, path, "cannot be written: " + system_text(number));
 }
 
+Error folder_error(const std::string& folder, const std::error_code& error) {
+  if (error.value() == ENOSPC || error.value() == EDQUOT) return write_error(folder, error.value());
+  return Error(ErrorCode::usage, folder, "cannot be written to: " + error.message() + "; choose another folder");
+}
+
+// Nobody else's, also where two hosts share a disk (or nearly so; who meets another's probe has its answer).
+std::string probe_name(const std::string& name) {
+  char host[64] = {};
+  ::gethostname(host, sizeof host - 1);
+  return name + ".probe-" + std::string(host).substr(0, 30) + "-" + std::to_string(::getpid());
+}
+
 }  // namespace
 
 void DescriptorTraits::close(type descriptor) noexcept {
@@ -66,28 +78,22 @@ void make_folder(const std::string& folder) {
     error = std::make_error_code(std::errc::not_a_directory);
   if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0)
     error = std::error_code(errno, std::generic_category());
-  if (error.value() == ENOSPC || error.value() == EDQUOT) throw write_error(folder, error.value());
-  if (error)
-    throw Error(ErrorCode::usage, folder,
-                "cannot be written to: " + error.message() + "; choose another folder");
+  if (error) throw folder_error(folder, error);
 }
 
+// Other runs may be making folders beside it: nothing is made and removed that they could need.
 void check_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  std::vector<fs::path> missing;  // innermost first
-  for (fs::path at = fs::absolute(folder, ignored).lexically_normal(); !at.empty() && !fs::exists(at, ignored); at = at.parent_path())
-    if (at.has_filename()) missing.push_back(at);
-  const auto remove_made = [&] {
-    for (const fs::path& path : missing) ::rmdir(path.c_str());  // keeps what has something in it by now
-  };
-  try {
-    make_folder(folder);
-  } catch (...) {
-    remove_made();
-    throw;
-  }
-  remove_made();
+  const fs::path wanted = fs::absolute(folder, ignored).lexically_normal();
+  fs::path there = wanted;
+  while (there.has_relative_path() && !fs::exists(there, ignored)) there = there.parent_path();
+  if (there == wanted) return make_folder(folder);  // only looks at it
+  const fs::path probe = there / probe_name(".lynxkv");
+  if (::mkdir(probe.c_str(), 0777) == 0)
+    ::rmdir(probe.c_str());
+  else if (errno != EEXIST)
+    throw folder_error(folder, std::error_code(errno, std::generic_category()));
 }
 
 void write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path) {
@@ -139,11 +145,11 @@ void check_replaceable(const std::string& named) {
     if (::access(named.c_str(), W_OK) != 0) throw Error(ErrorCode::usage, named, "cannot be opened for writing: " + system_text(errno));
     return;
   }
-  const std::string temporary = *file + ".tmp";
-  const Descriptor made(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  const std::string probe = probe_name(*file);
+  const Descriptor made(::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (made)
-    ::unlink(temporary.c_str());
-  else if (errno != EEXIST || ::access(temporary.c_str(), W_OK) != 0)  // it is there: another writer's, or one that died
+    ::unlink(probe.c_str());
+  else if (errno != EEXIST)
     throw create_error(named, errno);
 }
 

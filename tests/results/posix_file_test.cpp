@@ -5,9 +5,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "tests/support/temporary_folder.hpp"
 
@@ -47,14 +49,40 @@ TEST(CheckReplaceable, SaysWhetherAFileCouldBeWrittenAndLeavesEverythingAsItWas)
   check_replaceable(folder.file("old"));
   EXPECT_EQ(slurp(folder.file("old")), "one");
   check_replaceable(folder.file("new"));
-  EXPECT_FALSE(std::filesystem::exists(folder.file("new")));
-  EXPECT_FALSE(std::filesystem::exists(folder.file("new.tmp")));
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(folder.path()), {}); };
+  EXPECT_EQ(files(), 1);
   std::ofstream(folder.file("old.tmp")) << "of another";
   check_replaceable(folder.file("old"));
   EXPECT_EQ(slurp(folder.file("old.tmp")), "of another");
+  EXPECT_EQ(files(), 2);
   check_replaceable("/dev/null");
   for (const std::string& path : {folder.file("absent/new"), folder.file("old/new"), folder.file(""), std::string("/proc/new")})
     EXPECT_THROW(check_replaceable(path), Error) << path;
+}
+
+// Many runs of an array start at once, with folders beside each other in one that is not there yet.
+TEST(CheckFolder, TakesNothingAwayThatAnotherMakes) {
+  TemporaryFolder folder;
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    while (!over) try {
+        check_folder(folder.file("out/b"));
+      } catch (const Error&) {  // the clearing away below, which no run does
+      }
+  });
+  int failed = 0;
+  for (int i = 0; i < 2000; ++i) {
+    try {
+      make_folder(folder.file("out/a"));
+    } catch (const Error&) {
+      ++failed;
+    }
+    std::error_code ignored;
+    std::filesystem::remove_all(folder.file("out"), ignored);
+  }
+  over = true;
+  other.join();
+  EXPECT_EQ(failed, 0);
 }
 
 TEST(CheckFolder, SaysWhetherAFolderCouldBeWrittenToAndLeavesNoneBehind) {
