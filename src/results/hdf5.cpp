@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
 
 #include "results/columns.hpp"
 #include "results/hdf5_edge.hpp"
@@ -112,6 +113,12 @@ std::vector<std::byte> file_image(const std::vector<Row>& rows, const Hdf5Meta& 
   return image_of(file);
 }
 
+std::size_t most_values_bytes(const File& file) {
+  hsize_t bytes = 0;
+  must(H5Fget_filesize(file.get(), &bytes), "H5Fget_filesize");
+  return static_cast<std::size_t>(bytes) * most_deflate_gains;
+}
+
 template <class T>
 std::vector<T> read_values(const Dataset& dataset, hsize_t count) {
   std::vector<T> values(static_cast<std::size_t>(count));
@@ -120,8 +127,10 @@ std::vector<T> read_values(const Dataset& dataset, hsize_t count) {
   return values;
 }
 
-Column read_column(hid_t group, const std::string& name) {
-  const Dataset dataset(must(H5Dopen2(group, name.c_str(), H5P_DEFAULT), "H5Dopen2"));
+// `budget_bytes`: what the file could hold, less what was read of it already: the same few bytes may be there under a
+// hundred names.
+Column read_column(hid_t group, const std::string& name, std::size_t& budget_bytes) {
+  const Dataset dataset = open_dataset(group, name, Stored::in_chunks);
   const Space space(must(H5Dget_space(dataset.get()), "H5Dget_space"));
   hsize_t count = 0;
   if (H5Sget_simple_extent_ndims(space.get()) != 1 ||
@@ -130,9 +139,11 @@ Column read_column(hid_t group, const std::string& name) {
   const Type type(must(H5Dget_type(dataset.get()), "H5Dget_type"));
   const std::size_t width = H5Tget_size(type.get());
   // A header may promise more than the file can hold.
-  if (count > 0 && (width == 0 || count > H5Dget_storage_size(dataset.get()) * most_deflate_gains / width))
+  const std::size_t stored_most = H5Dget_storage_size(dataset.get()) * most_deflate_gains;
+  if (count > 0 && (width == 0 || count > std::min<hsize_t>(stored_most, budget_bytes) / width))
     throw Error(ErrorCode::bad_data, "column '" + name + "'",
                 "claims " + std::to_string(count) + " values, more than its bytes hold");
+  budget_bytes -= static_cast<std::size_t>(count) * width;
   Column column{name, "", "", {}};
   const bool integer = H5Tget_class(type.get()) == H5T_INTEGER;
   const bool is_signed = integer && H5Tget_sign(type.get()) == H5T_SGN_2;
@@ -151,18 +162,17 @@ Column read_column(hid_t group, const std::string& name) {
   return column;
 }
 
-std::string read_text(hid_t group, const std::string& name) {
-  const Column column = read_column(group, name);
+std::string read_text(hid_t group, const std::string& name, std::size_t& budget_bytes) {
+  const Column column = read_column(group, name, budget_bytes);
   const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&column.values);
   if (bytes == nullptr) throw Error(ErrorCode::bad_data, "/texts/" + name, "expected bytes");
   return {bytes->begin(), bytes->end()};
 }
 
-// Opens a results file and hands it to `take`; every failure becomes an Error that names the path.
+// Opens a results file's bytes and hands it to `take`; every failure becomes an Error that names the path.
 template <class T, class Take>
-Result<T> with_file(const std::string& path, Take take) {
+Result<T> with_file(Result<std::vector<std::byte>> bytes, const std::string& path, Take take) {
   const Quiet quiet;
-  auto bytes = read_whole_file(path);
   if (!bytes) return bytes.error();
   try {
     const File file = open_image(bytes.value());
@@ -176,6 +186,8 @@ Result<T> with_file(const std::string& path, Take take) {
           "expected schema version " + std::to_string(schema_version) + ", found " + std::to_string(version));
     if (H5Aexists(file.get(), "complete") <= 0)
       return Error(ErrorCode::bad_data, path, "was not written to its end");
+    if (const auto complete = get_number(file, "complete"); complete != 0 && complete != 1)
+      return Error(ErrorCode::bad_data, path, "complete: expected 0 or 1, found " + std::to_string(complete));
     return take(file);
   } catch (const Error& error) {
     return Error(error.code(), path, error.what());
@@ -196,9 +208,12 @@ void write_hdf5(const std::string& path, const std::vector<Row>& rows, const Hdf
   replace_file(path, file_image(sorted, meta));
 }
 
-Result<std::vector<Row>> read_hdf5(const std::string& path) {
-  return with_file<std::vector<Row>>(path, [](const File& file) -> Result<std::vector<Row>> {
-    const Group samples(must(H5Gopen2(file.get(), "samples", H5P_DEFAULT), "opening /samples"));
+Result<std::vector<Row>> read_hdf5(const std::string& path) { return parse_hdf5(read_whole_file(path), path); }
+
+Result<std::vector<Row>> parse_hdf5(Result<std::vector<std::byte>> bytes, const std::string& path) {
+  return with_file<std::vector<Row>>(std::move(bytes), path, [](const File& file) -> Result<std::vector<Row>> {
+    const Group samples = open_group(file.get(), "samples");
+    std::size_t budget_bytes = most_values_bytes(file);
     H5G_info_t info{};
     must(H5Gget_info(samples.get(), &info), "H5Gget_info");
     std::vector<Column> columns;
@@ -209,19 +224,20 @@ Result<std::vector<Row>> read_hdf5(const std::string& path) {
                              "H5Lget_name_by_idx");
       if (static_cast<std::size_t>(size) >= name.size()) continue;  // no name of ours is so long
       name.resize(static_cast<std::size_t>(size));
-      columns.push_back(read_column(samples.get(), name));
+      columns.push_back(read_column(samples.get(), name, budget_bytes));
     }
     return rows_of(columns).take();
   });
 }
 
 Result<Hdf5Meta> read_hdf5_meta(const std::string& path) {
-  return with_file<Hdf5Meta>(path, [](const File& file) -> Result<Hdf5Meta> {
+  return with_file<Hdf5Meta>(read_whole_file(path), path, [](const File& file) -> Result<Hdf5Meta> {
     Hdf5Meta meta;
     meta.complete = get_number(file, "complete") != 0;
-    const Group texts(must(H5Gopen2(file.get(), "texts", H5P_DEFAULT), "opening /texts"));
-    meta.config_yaml = read_text(texts.get(), "config_yaml");
-    meta.facts_json = read_text(texts.get(), "facts_json");
+    const Group texts = open_group(file.get(), "texts");
+    std::size_t budget_bytes = most_values_bytes(file);
+    meta.config_yaml = read_text(texts.get(), "config_yaml", budget_bytes);
+    meta.facts_json = read_text(texts.get(), "facts_json", budget_bytes);
     return meta;
   });
 }

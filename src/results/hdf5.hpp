@@ -4,6 +4,7 @@
 // Every dataset has `units` and `long_name`; root has `schema_version` and, written last, `complete`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ void write_hdf5(const std::string& path, const std::vector<Row>& rows, const Hdf
 
 // Reads the rows back. Error{bad_data} for a file that is not ours or not whole.
 Result<std::vector<Row>> read_hdf5(const std::string& path);
+// The same for a file's bytes; `path` is for the error.
+Result<std::vector<Row>> parse_hdf5(Result<std::vector<std::byte>> bytes, const std::string& path);
 Result<Hdf5Meta> read_hdf5_meta(const std::string& path);
 
 }  // namespace lynxkv::results

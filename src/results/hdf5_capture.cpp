@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "base/check.hpp"
 #include "results/hdf5_edge.hpp"
@@ -70,16 +71,13 @@ std::string get_fixed_text(const File& file, const char* name) {
 // An array as put_array wrote it: of this rank and type, its bytes in this very file. `size_limit`: of the file.
 template <class T>
 std::vector<T> get_array(const File& file, const char* name, std::vector<hsize_t>& dimensions, std::size_t size_limit) {
-  const Dataset dataset(must(H5Dopen2(file.get(), name, H5P_DEFAULT), name));
+  const Dataset dataset = open_dataset(file.get(), name, Stored::in_one_piece);
   const Space space(must(H5Dget_space(dataset.get()), "H5Dget_space"));
   if (H5Sget_simple_extent_ndims(space.get()) != static_cast<int>(dimensions.size()))
     throw bad(name, "expected " + std::to_string(dimensions.size()) + " dimensions");
   must(H5Sget_simple_extent_dims(space.get(), dimensions.data(), nullptr), "H5Sget_simple_extent_dims");
   const Type type(must(H5Dget_type(dataset.get()), "H5Dget_type"));
   if (H5Tequal(type.get(), type_of<T>()) <= 0) throw bad(name, "has values of a type that we do not write");
-  const Plist layout(must(H5Dget_create_plist(dataset.get()), "H5Dget_create_plist"));
-  if (H5Pget_layout(layout.get()) != H5D_CONTIGUOUS || H5Pget_external_count(layout.get()) != 0)
-    throw bad(name, "is not stored as we do: in one piece, in the file itself");
   std::size_t count = 1;
   for (const hsize_t size : dimensions) {
     if (size == 0 || size > size_limit / sizeof(T) / count) throw bad(name, "claims more values than the file holds, or none");
@@ -117,7 +115,7 @@ KvFile read(const File& file, std::size_t size_limit) {
     throw bad("format", "is an HDF5 file, but not one of captured KV (no attribute format = '" + std::string(format) + "')");
   if (const auto version = get_number(file, "schema_version"); version != schema_version)
     throw bad("schema_version", "expected " + std::to_string(schema_version) + ", found " + std::to_string(version));
-  if (H5Aexists(file.get(), "complete") <= 0) throw bad("complete", "the file was not written to its end");
+  if (H5Aexists(file.get(), "complete") <= 0 || get_number(file, "complete") != 1) throw bad("complete", "the file was not written to its end");
   KvFile capture;
   capture.model = get_fixed_text(file, "model");
   capture.text = get_fixed_text(file, "text");
@@ -162,17 +160,20 @@ void write_kv_file(const std::string& path, const KvFile& capture) {
   replace_file(path, image_of(file));
 }
 
-Result<KvFile> read_kv_file(const std::string& path) {
+Result<KvFile> parse_kv_file(std::vector<std::byte> bytes, const std::string& path) {
   const Quiet quiet;
-  auto bytes = read_whole_file(path);
-  if (!bytes) return bytes.error();
-  const std::size_t size = bytes.value().size();
   try {
-    const File file = open_image(bytes.value());
-    return read(file, size);
+    const File file = open_image(bytes);
+    return read(file, bytes.size());
   } catch (const Error& error) {
     return Error(error.code(), path, error.what());
   }
+}
+
+Result<KvFile> read_kv_file(const std::string& path) {
+  auto bytes = read_whole_file(path);
+  if (!bytes) return bytes.error();
+  return parse_kv_file(std::move(bytes.value()), path);
 }
 
 bool is_hdf5_file(const std::string& path) {

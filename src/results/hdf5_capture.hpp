@@ -6,6 +6,7 @@
 // last, complete. Texts there are of fixed length (h5py gives bytes). Arrays lie in the file as they are: no chunks, no filters.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ void write_kv_file(const std::string& path, const KvFile& capture);
 
 // Error{bad_data} that names the path: not such a file, or one whose parts do not fit each other.
 Result<KvFile> read_kv_file(const std::string& path);
+// The same for a file's bytes; `path` is for the error.
+Result<KvFile> parse_kv_file(std::vector<std::byte> bytes, const std::string& path);
 
 // Whether the file at `path` begins as HDF5 files do.
 bool is_hdf5_file(const std::string& path);

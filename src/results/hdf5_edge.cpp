@@ -44,10 +44,67 @@ File open_image(std::vector<std::byte>& bytes) {
   return File(must(H5Fopen("results", H5F_ACC_RDONLY, access.get()), "opening"));
 }
 
+namespace {
+
+constexpr hsize_t most_chunk_bytes = hsize_t{16} << 20;
+
+Error bad_object(const std::string& name, const std::string& what) { return Error(ErrorCode::bad_data, "'" + name + "'", what); }
+
+void require_hard_link(hid_t parent, const std::string& name) {
+  H5L_info_t info{};
+  if (H5Lget_info(parent, name.c_str(), &info, H5P_DEFAULT) < 0) throw bad_object(name, "is not in the file");
+  if (info.type != H5L_TYPE_HARD) throw bad_object(name, "is a link to another place; links are not followed");
+}
+
+void require_known_filters(const Plist& stored, const std::string& name) {
+  const int filters = must(H5Pget_nfilters(stored.get()), "H5Pget_nfilters");
+  for (int i = 0; i < filters; ++i) {
+    unsigned flags = 0, configuration = 0;
+    std::size_t values = 0;
+    const H5Z_filter_t filter =
+        H5Pget_filter2(stored.get(), static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, &configuration);
+    if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE)
+      throw bad_object(name, "has filter " + std::to_string(filter) + "; only shuffle and deflate are ours");
+  }
+}
+
+// Of a dataset of one dimension with values of `width` bytes.
+void require_small_chunks(const Plist& stored, std::size_t width, const std::string& name) {
+  hsize_t values = 0;
+  if (H5Pget_chunk(stored.get(), 1, &values) != 1) throw bad_object(name, "expected one dimension");
+  if (values == 0 || width == 0 || values > most_chunk_bytes / width)
+    throw bad_object(name, "has chunks of " + std::to_string(values) + " values; ours are of at most 16 MiB");
+}
+
+}  // namespace
+
+Group open_group(hid_t parent, const std::string& name) {
+  require_hard_link(parent, name);
+  return Group(must(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), name.c_str()));
+}
+
+Dataset open_dataset(hid_t parent, const std::string& name, Stored stored) {
+  require_hard_link(parent, name);
+  Dataset dataset(must(H5Dopen2(parent, name.c_str(), H5P_DEFAULT), name.c_str()));
+  const Plist plist(must(H5Dget_create_plist(dataset.get()), "H5Dget_create_plist"));
+  const H5D_layout_t layout = H5Pget_layout(plist.get());
+  if (H5Pget_external_count(plist.get()) != 0 || layout == H5D_VIRTUAL)
+    throw bad_object(name, "has its values in another file; only those of the file itself are read");
+  if (layout != (stored == Stored::in_chunks ? H5D_CHUNKED : H5D_CONTIGUOUS))
+    throw bad_object(name, stored == Stored::in_chunks ? "is not stored as we do: in chunks" : "is not stored as we do: in one piece");
+  require_known_filters(plist, name);
+  const Type type(must(H5Dget_type(dataset.get()), "H5Dget_type"));
+  if (const H5T_class_t kind = H5Tget_class(type.get()); kind != H5T_INTEGER && kind != H5T_FLOAT)
+    throw bad_object(name, "has values of a type that we do not write");
+  if (stored == Stored::in_chunks) require_small_chunks(plist, H5Tget_size(type.get()), name);
+  return dataset;
+}
+
 std::int64_t get_number(const File& file, const char* name) {
   const Attribute attribute(must(H5Aopen(file.get(), name, H5P_DEFAULT), name));
   const Space space(must(H5Aget_space(attribute.get()), "H5Aget_space"));
-  if (H5Sget_simple_extent_npoints(space.get()) != 1)
+  const Type type(must(H5Aget_type(attribute.get()), "H5Aget_type"));
+  if (H5Sget_simple_extent_npoints(space.get()) != 1 || H5Tget_class(type.get()) != H5T_INTEGER)
     throw Error(ErrorCode::bad_data, name, "expected one number");
   std::int64_t value = 0;
   must(H5Aread(attribute.get(), H5T_NATIVE_INT64, &value), "H5Aread");

@@ -67,6 +67,14 @@ void put_attribute(hid_t object, const std::string& name, std::int64_t value);
 // the pointers of variable-length ones in a damaged file past the end of its memory.
 std::int64_t get_number(const File& file, const char* name);
 
+// Opening what a file of anybody's names. A link leads to another place of the file or to another file altogether, and
+// values may lie in other files or need a filter that is loaded from a disk: only hard links are followed, and only
+// values in the file itself, in one piece or in chunks of at most 16 MiB behind shuffle and deflate.
+// Throws Error{bad_data} that names the object.
+enum class Stored { in_one_piece, in_chunks };
+Group open_group(hid_t parent, const std::string& name);
+Dataset open_dataset(hid_t parent, const std::string& name, Stored stored);
+
 // The library writes into memory; the bytes go to disk in one piece (replace_file). Its own disk driver
 // cannot be trusted with a full disk: the failing close leaves handles open, and the exit of the process
 // tries again.
