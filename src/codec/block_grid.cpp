@@ -94,4 +94,27 @@ void pack_nibbles(const std::uint8_t* codes, int values, std::byte* out) {
     out[i / 2] = static_cast<std::byte>((codes[i] & 15) | (codes[i + 1] & 15) << 4);
 }
 
+void encode_nibbles(const Bf16* rows, const BlockGrid& grid, const std::byte* scales, std::byte* nibbles) {
+  GridRow row(grid, scales);
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(grid.channels));
+  for (int token = 0; token < grid.tokens; ++token, rows += grid.channels, nibbles += grid.channels / 2) {
+    row.next();
+    row.encode(rows, codes.data());
+    pack_nibbles(codes.data(), grid.channels, nibbles);
+  }
+}
+
+void decode_nibbles(const std::byte* scales, const std::byte* nibbles, const BlockGrid& grid, Bf16* rows) {
+  GridRow row(grid, scales);
+  std::vector<std::int16_t> codes(static_cast<std::size_t>(grid.channels));
+  for (int token = 0; token < grid.tokens; ++token, rows += grid.channels) {
+    row.next();
+    for (std::size_t channel = 0; channel < codes.size(); channel += 2, ++nibbles) {
+      codes[channel] = static_cast<std::int16_t>(*nibbles & std::byte{15});
+      codes[channel + 1] = static_cast<std::int16_t>(*nibbles >> 4);
+    }
+    row.decode(codes.data(), rows);
+  }
+}
+
 }  // namespace lynxkv::codec

@@ -59,4 +59,8 @@ class GridRow {
 // Two four-bit codes a byte, the even channel low. `values`: an even number.
 void pack_nibbles(const std::uint8_t* codes, int values, std::byte* out);
 
+// All rows of a grid of four-bit codes. rows: [tokens][channels]; nibbles: [tokens][channels / 2] bytes.
+void encode_nibbles(const Bf16* rows, const BlockGrid& grid, const std::byte* scales, std::byte* nibbles);
+void decode_nibbles(const std::byte* scales, const std::byte* nibbles, const BlockGrid& grid, Bf16* rows);
+
 }  // namespace lynxkv::codec

@@ -49,14 +49,7 @@ class Int4Chunk final : public Codec {
       encode_raw(rows - sinks / sizeof(Bf16), shape, out);
       return {};
     }
-    GridRow row(grid, at + sinks);
-    std::vector<std::uint8_t> codes(static_cast<std::size_t>(shape.channels));
-    std::byte* nibbles = at + sinks + grid.scale_bytes();
-    for (int token = 0; token < grid.tokens; ++token, rows += shape.channels, nibbles += shape.channels / 2) {
-      row.next();
-      row.encode(rows, codes.data());
-      pack_nibbles(codes.data(), shape.channels, nibbles);
-    }
+    encode_nibbles(rows, grid, at + sinks, at + sinks + grid.scale_bytes());
     return {};
   }
 
@@ -73,18 +66,7 @@ class Int4Chunk final : public Codec {
         !scales_are_finite(at + sinks, grid))
       return bad_scalars();
     std::memcpy(rows, at, sinks);
-    rows += sinks / sizeof(Bf16);
-    GridRow row(grid, at + sinks);
-    std::vector<std::int16_t> codes(static_cast<std::size_t>(shape.channels));
-    const std::byte* nibbles = at + sinks + grid.scale_bytes();
-    for (int token = 0; token < grid.tokens; ++token, rows += shape.channels) {
-      row.next();
-      for (std::size_t channel = 0; channel < codes.size(); channel += 2, ++nibbles) {
-        codes[channel] = static_cast<std::int16_t>(static_cast<int>(*nibbles) & 15);
-        codes[channel + 1] = static_cast<std::int16_t>(static_cast<int>(*nibbles) >> 4);
-      }
-      row.decode(codes.data(), rows);
-    }
+    decode_nibbles(at + sinks, at + sinks + grid.scale_bytes(), grid, rows + sinks / sizeof(Bf16));
     return {};
   }
 

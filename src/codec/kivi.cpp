@@ -41,15 +41,7 @@ class Kivi final : public Codec {
       encode_raw(rows, shape, out);
       return {};
     }
-    GridRow row(grid, payload);
-    std::vector<std::uint8_t> codes(static_cast<std::size_t>(shape.channels));
-    std::byte* nibbles = payload + grid.scale_bytes();
-    for (int token = 0; token < shape.tokens;
-         ++token, rows += shape.channels, nibbles += shape.channels / 2) {
-      row.next();
-      row.encode(rows, codes.data());
-      pack_nibbles(codes.data(), shape.channels, nibbles);
-    }
+    encode_nibbles(rows, grid, payload, payload + grid.scale_bytes());
     return {};
   }
 
@@ -63,17 +55,7 @@ class Kivi final : public Codec {
         !sized)
       return sized;
     if (!scales_are_finite(payload, grid)) return bad_scalars();
-    GridRow row(grid, payload);
-    std::vector<std::int16_t> codes(static_cast<std::size_t>(shape.channels));
-    const std::byte* nibbles = payload + grid.scale_bytes();
-    for (int token = 0; token < shape.tokens; ++token, rows += shape.channels) {
-      row.next();
-      for (std::size_t channel = 0; channel < codes.size(); channel += 2, ++nibbles) {
-        codes[channel] = static_cast<std::int16_t>(*nibbles & std::byte{15});
-        codes[channel + 1] = static_cast<std::int16_t>(*nibbles >> 4);
-      }
-      row.decode(codes.data(), rows);
-    }
+    decode_nibbles(payload, payload + grid.scale_bytes(), grid, rows);
     return {};
   }
 };
