@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +13,7 @@
 
 #include "apps/bench.hpp"
 #include "apps/command_line.hpp"
+#include "apps/dates.hpp"
 #include "apps/bench_quality.hpp"
 #include "apps/lynx_options.hpp"
 #include "apps/option_checks.hpp"
@@ -22,6 +21,7 @@
 #include "base/clock.hpp"
 #include "base/nearest.hpp"
 #include "codec/codec.hpp"
+#include "engine/host.hpp"
 #include "kernels/codec.hpp"
 #include "kernels/runtime.hpp"
 #include "results/hdf5_capture.hpp"
@@ -178,22 +178,8 @@ void bench_place(const Options& options, std::size_t count, const char* place, s
   for (const std::string& name : options.codecs) bench_one(options, name, pages, place, rows);
 }
 
-std::string cpu_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown CPU";
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
-  return text;
-}
-
 void print(const Options& options, const std::vector<Row>& rows) {
-  std::printf("# lynxkv bench codec, %s\n# %s, kernels %s, %d thread%s\n", today().c_str(), cpu_name().c_str(),
+  std::printf("# lynxkv bench codec, %s\n# %s, kernels %s, %d thread%s\n", today().c_str(), engine::cpu_name().c_str(),
               kernels::codec_target().c_str(), options.threads, options.threads == 1 ? "" : "s");
   std::printf("# page tensor: %d tokens x %d channels bf16 (%.0f KiB), %s; streaming: %d MiB of them\n", options.tokens,
               options.channels, options.tokens * options.channels / 512.0,
@@ -217,7 +203,7 @@ void print(const Options& options, const std::vector<Row>& rows) {
 }
 
 void write_files(const Options& options, const std::vector<Row>& rows) {
-  nlohmann::json document = {{"schema_version", 1}, {"bench", "codec"}, {"date", today()}, {"cpu", cpu_name()},
+  nlohmann::json document = {{"schema_version", 1}, {"bench", "codec"}, {"date", today()}, {"cpu", engine::cpu_name()},
                              {"kernels", kernels::codec_target()}, {"threads", options.threads},
                              {"tokens", options.tokens}, {"channels", options.channels}, {"head_dim", options.head_dim},
                              {"streaming_mib", options.streaming_mib}, {"alpha", options.lynx.alpha},

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "apps/bench.hpp"
 #include "apps/command_line.hpp"
+#include "apps/dates.hpp"
 #include "apps/option_checks.hpp"
 #include "apps/output_files.hpp"
 #include "base/error.hpp"
@@ -174,13 +174,6 @@ std::string gpus() {
   return text;
 }
 
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
-  return text;
-}
-
 std::map<std::string, std::string> own_facts(const comm::World& world) {
   return {{"host", world.host()}, {"cpus", engine::cpu_mask()}, {"cpu", engine::cpu_name()}, {"gpus", gpus()},
           {"nics", comm::network_interfaces()}};
@@ -213,7 +206,7 @@ int finish(const Options& options, const LinkReport& report) {
 
 LinkReport begin_report(const Options& options, int ranks) {
   LinkReport report;
-  report.date = today();
+  report.date = utc_now();
   report.version = std::string(engine::version()) + " (" + std::string(engine::revision()) + ")";
   report.transport = options.transport;
   report.command = command_line(options, ranks);

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,10 +12,12 @@
 
 #include "apps/bench.hpp"
 #include "apps/cpus.hpp"
+#include "apps/dates.hpp"
 #include "apps/option_checks.hpp"
 #include "apps/output_files.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "engine/host.hpp"
 #include "kernels/parallel.hpp"
 #include "model/forward.hpp"
 #include "page/pool.hpp"
@@ -46,20 +46,6 @@ struct Report {
   double load_seconds = 0, weight_gb = 0, memcpy_gb_per_second = 0;
   std::vector<Row> rows;
 };
-
-std::string cpu_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown CPU";
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
-  return text;
-}
 
 // Bytes copied in a second, on all threads, from a buffer that no cache holds.
 double measure_memcpy(int threads) {
@@ -225,7 +211,7 @@ int run(const Options& options) {
   const std::int64_t begin = now_ns();
   model::Forward forward(model::open_model(options.model), {precision, isa, report.threads});
   report.load_seconds = seconds_between(begin, now_ns());
-  report.cpu = cpu_name();
+  report.cpu = engine::cpu_name();
   report.date = utc_now();
   report.model = options.model;
   report.path = name_of(isa);

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "apps/cpus.hpp"
+#include "apps/dates.hpp"
 #include "apps/option_checks.hpp"
 #include "apps/output_files.hpp"
 #include "base/error.hpp"
 #include "codec/shape.hpp"
+#include "engine/host.hpp"
 #include "kernels/codec.hpp"
 #include "quality/prefill.hpp"
 #include "quality/reference.hpp"
@@ -40,20 +40,6 @@ struct Result {
   Speeds speeds;
   std::vector<std::string> documents;
 };
-
-std::string cpu_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown CPU";
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
-  return text;
-}
 
 std::string protocol(const QualityOptions& options, const Result& result) {
   if (!options.kv.empty()) return "captured KV " + result.documents.front() + ": no model is run, so nothing is said of its answers";
@@ -116,7 +102,7 @@ std::vector<Line> lines_of(const Result& result) {
 }
 
 void print(const QualityOptions& options, const Result& result) {
-  fmt::print("# lynxkv bench codec, {}\n# {}, kernels {}\n# {}\n", today(), cpu_name(), kernels::codec_target(),
+  fmt::print("# lynxkv bench codec, {}\n# {}, kernels {}\n# {}\n", today(), engine::cpu_name(), kernels::codec_target(),
              protocol(options, result));
   fmt::print("# bits: payload up to this level an element; nmse: |x' - x|^2 / |x|^2; attn: that of attention outputs\n");
   fmt::print("# xKL: geometric mean of KL over that of the first row, +- its standard error in percent\n");
@@ -145,7 +131,7 @@ std::string csv(const Result& result) {
 }
 
 std::string markdown(const QualityOptions& options, const Result& result) {
-  std::string text = fmt::format("{}, {}, kernels {}, memcpy {:.0f} GB/s. {}.\n\n", today(), cpu_name(),
+  std::string text = fmt::format("{}, {}, kernels {}, memcpy {:.0f} GB/s. {}.\n\n", today(), engine::cpu_name(),
                                  kernels::codec_target(), result.speeds.memcpy, protocol(options, result));
   text +=
       "| codec | level | bits | nmse K | nmse V | attention | KL (nats) | argmax | KL ratio | encode | decode |\n"
@@ -167,7 +153,7 @@ nlohmann::json json_of(const QualityOptions& options, const Result& result) {
   nlohmann::json document = {{"schema_version", 1},
                              {"bench", "codec-quality"},
                              {"date", today()},
-                             {"cpu", cpu_name()},
+                             {"cpu", engine::cpu_name()},
                              {"kernels", kernels::codec_target()},
                              {"model", fs::path(options.model).filename().string()},
                              {"documents", result.documents},
