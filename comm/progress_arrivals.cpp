@@ -42,7 +42,7 @@ void ProgressLoop::take_data(Message message) {
   if (message.channel == Channel::anchor) anchor_moved(message.bytes.size());
   const auto opened = open_data(message.bytes);
   if (message.channel == Channel::residual) {
-    residual_ns_ = now_ns_;
+    residual_came_ns_ = now_ns_;
     // By number: what was lost in between counts as received, for the sender's credits must come back. Without a
     // number it is the next.
     const auto ahead = opened ? static_cast<std::int32_t>(opened.value().number - static_cast<std::uint32_t>(sender.residual_seen)) : 0;

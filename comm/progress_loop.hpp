@@ -169,7 +169,8 @@ class ProgressLoop {
   std::int64_t now_ns_ = 0;         // of this step
   std::int64_t active_ns_ = 0;      // when the last step did something
   std::int64_t urgent_ns_ = 0;      // when something other than residuals and their receipts moved last
-  std::int64_t residual_ns_ = 0;    // when a residual moved last
+  std::int64_t residual_came_ns_ = 0;  // when the last residual came in
+  std::int64_t residual_left_ns_ = 0;  // and when the last one was posted
   std::int64_t nap_ns_ = 100'000;   // while nothing urgent moves
   std::size_t anchor_run_bytes_ = 0;  // of anchors, since a pause
   int arrivals_ = 0;                // since the last nap
