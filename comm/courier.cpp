@@ -126,6 +126,7 @@ void Courier::hold_residuals(std::uint64_t request) {
 void Courier::release_residuals(std::uint64_t request) {
   const std::lock_guard lock(state_->shared.mutex);
   state_->shared.queue.release_bulk(request);
+  if (state_->shared.queue.waiting_bytes(Channel::anchor) > 0) return;  // they come first anyway
   state_->shared.wake = true;
   state_->shared.for_progress.notify_all();
 }

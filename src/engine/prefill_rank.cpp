@@ -166,6 +166,7 @@ bool PrefillRank::service_sends() {
   bool worked = false;
   for (auto& [request, sending] : sendings_)
     while (push_next(sending)) worked = true;
+  serializer_.rest();
   return worked;
 }
 

@@ -171,6 +171,10 @@ void Serializer::push_again(std::uint64_t request, int layer, page::Kind kind, i
 
 void Serializer::rush(std::uint64_t request) { state_->find(request).rushed = true; }
 
+void Serializer::rest() {
+  for (auto& [request, out] : state_->open) state_->hold(out, false);
+}
+
 SentTotals Serializer::totals(std::uint64_t request) const { return state_->find(request).totals; }
 
 void Serializer::close(std::uint64_t request) {

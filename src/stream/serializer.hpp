@@ -41,6 +41,9 @@ class Serializer {
   // Nothing keeps the rest of this transfer from being encoded now. Where that is faster than the link, the residuals
   // wait for its last anchor: each that slipped into a gap between two anchors would delay all anchors behind it.
   void rush(std::uint64_t request);
+  // The caller turns to other work. What was pushed goes on, and residuals may use a wire that anchors leave idle
+  // meanwhile, until the next push.
+  void rest();
   SentTotals totals(std::uint64_t request) const;
   void close(std::uint64_t request);
 

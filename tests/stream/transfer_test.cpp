@@ -123,6 +123,15 @@ TEST(Transfer, ThatIsRushedButEncodedSlowerThanTheLinkLeavesTheGapsToResiduals) 
   EXPECT_GT(rig.sender->totals(comm::Channel::residual).sent_bytes, 0u);
 }
 
+TEST(Transfer, ThatIsRushedLeavesTheWireToResidualsWhileItsSenderDoesOtherWork) {
+  Rig rig(300);
+  rig.serializer->rush(7);
+  rig.push(0, page::Kind::key, 0);
+  rig.serializer->rest();
+  rig.settle();
+  EXPECT_GT(rig.sender->totals(comm::Channel::residual).sent_bytes, 0u);
+}
+
 TEST(Transfer, ThatIsClosedWhileRushedHoldsNothingBack) {
   Rig rig(300);
   rig.serializer->rush(7);
