@@ -66,14 +66,16 @@ void write_prompts(const std::string& path, const Preparation& preparation) {
   if (!file.flush()) throw Error(ErrorCode::incomplete, path, "the prompts could not be written");
 }
 
-comm::LinkOptions link_options(const LinkSection& link) {
+// `attempt` 0: the first of this output folder. A resumed run meets other faults, or the one that ended the attempt
+// before would end this one at the same place.
+comm::LinkOptions link_options(const LinkSection& link, std::uint64_t attempt) {
   comm::LinkOptions options;
   options.gbps = link.gbps;
   options.latency_us = link.latency_us;
   options.residual_chunk_bytes = static_cast<std::size_t>(link.residual_chunk_kib) * 1024;
   options.strict = link.strict;
   options.faults = {link.fault_flip,    link.fault_drop,    link.fault_delay_ms,
-                    link.fault_stall_s, link.fault_control, static_cast<std::uint64_t>(link.fault_seed)};
+                    link.fault_stall_s, link.fault_control, static_cast<std::uint64_t>(link.fault_seed) + attempt};
   options.stall_seconds = link.stall_s;
   return options;
 }
@@ -136,6 +138,7 @@ RunOutcome run_campaign(comm::World& world, Preparation& preparation, bool dump_
     failure = error;
   }
   agree_on_failure(world, failure);
+  const std::string earlier = world.gather(journal ? std::to_string(journal->before().attempts.size()) : "").front();
 
   {
     page::PagePool pool(forward->geometry(config.transfer.page_tokens, config.transfer.chunk_tokens), forward->kv_element(),
@@ -143,7 +146,7 @@ RunOutcome run_campaign(comm::World& world, Preparation& preparation, bool dump_
     comm::Courier courier(
         world.make_transport(world.uses_mpi() ? config.link.transport : "loop",
                              nccl_options(config.link, preparation.roles.data_routes())),
-        link_options(config.link));
+        link_options(config.link, std::stoull(earlier)));
     courier.sync_clocks();
     Job job{config,        preparation.roles, preparation.samples, preparation.model,
             *forward,      pool,              courier,             stop,

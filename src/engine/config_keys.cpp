@@ -161,7 +161,7 @@ std::vector<ConfigKey> make_keys() {
       key("link.faults.control", result, &C::link, &LinkSection::fault_control,
           "true: flip and drop hit control messages too, which ends the job with exit code 4", "true"),
       key("link.faults.seed", result, &C::link, &LinkSection::fault_seed,
-          "Seed of the faults: the same arrivals meet the same ones", "7"),
+          "Seed of the faults: the same arrivals meet the same ones; a resumed run meets others", "7"),
       key("link.stall_s", placement, &C::link, &LinkSection::stall_s,
           "Seconds without any progress after which the job is ended with exit code 4", "30"),
       key("link.traffic_classes", placement, &C::link, &LinkSection::traffic_classes,
