@@ -98,7 +98,7 @@ void derive_results(const Preparation& preparation, RunOutcome& outcome) {
   const results::LinkModel link = results::fit_link(results::transfers_of(contents.rows));
   if (link.known())
     facts["link_model"] = {{"latency_s", link.latency_s},       {"bytes_per_s", link.bytes_per_s}, {"transfers", link.transfers},
-                           {"apart_median", link.apart_median}, {"apart_p90", link.apart_p90}};
+                           {"measured", link.measured},         {"apart_median", link.apart_median}, {"apart_p90", link.apart_p90}};
   results::Hdf5Meta meta;
   meta.complete = outcome.complete;
   meta.config_yaml = to_yaml(preparation.config);

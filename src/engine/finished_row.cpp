@@ -1,6 +1,7 @@
 #include "engine/finished_row.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/clock.hpp"
 #include "suite/suite.hpp"
@@ -13,6 +14,12 @@ std::string prediction_of(const std::vector<model::TokenId>& ids, const model::T
   std::vector<model::TokenId> text = ids;
   if (!text.empty() && tokenizer.is_end(text.back())) text.pop_back();
   return tokenizer.decode(text, true);
+}
+
+// A moment of this host's steady clock as a time of day, which means the same after a restart and on other hosts.
+double unix_seconds_of(std::int64_t ns) {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since_1970).count() - seconds_between(ns, now_ns());
 }
 
 }  // namespace
@@ -56,6 +63,7 @@ results::Row finished_row(const Job& job, const FinishedRequest& finished) {
   const std::int64_t zero_ns = finished.started.zero_ns + job.courier.clock_offset_ns(prefill);
   row.prefill_s = finished.started.prefill_s;
   fill_times(row, speculator, zero_ns);
+  row.t_kv_unix_s = unix_seconds_of(zero_ns);
   row.clock_error_s = static_cast<double>(job.courier.clock_error_ns(prefill)) * 1e-9;
   const auto since_zero = [zero_ns](std::int64_t ns) { return ns == 0 ? 0.0 : seconds_between(zero_ns, ns); };
   row.anchor_ready_s = since_zero(finished.progress.draft_ready_ns);

@@ -1,5 +1,6 @@
 #include "results/columns.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -69,6 +70,9 @@ void visit_columns(Visitor& v) {
   v.value("decode_s", "s", "codec seconds on the decode rank", LYNXKV_FIELD(decode_s));
   v.value("clock_error_s", "s", "error of the offset between the two ranks' clocks",
           LYNXKV_FIELD(clock_error_s));
+  v.later("t_kv_unix_s", "s",
+          "when the prompt's KV was computed, seconds since 1970 by the decode host's clock; 0: not noted",
+          LYNXKV_FIELD(t_kv_unix_s));
   v.value("prefill_rank", "1", "rank that computed the prompt", LYNXKV_FIELD(prefill_rank));
   v.value("decode_rank", "1", "rank that computed the output", LYNXKV_FIELD(decode_rank));
   v.value("retries", "1", "frames asked for again", LYNXKV_FIELD(retries));
@@ -91,6 +95,10 @@ class Writer {
     std::vector<T> values;
     for (const Row& row : rows_) values.push_back(static_cast<T>(get(row)));
     add(name, units, long_name, std::move(values));
+  }
+  template <class Get>
+  void later(const char* name, const char* units, const char* long_name, Get get) {
+    value(name, units, long_name, get);
   }
   template <class Get>
   void list(const char* name, const char* units, const char* long_name, Get get) {
@@ -137,6 +145,12 @@ class Reader {
     using T = std::remove_cvref_t<decltype(get(rows_[0]))>;
     const auto& values = find<Stored<T>>(name, rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i) get(rows_[i]) = static_cast<T>(values[i]);
+  }
+  // A column that files of earlier versions lack: the field keeps its default there.
+  template <class Get>
+  void later(const char* name, const char* units, const char* long_name, Get get) {
+    const auto is_it = [&](const Column& column) { return column.name == name; };
+    if (std::any_of(columns_.begin(), columns_.end(), is_it)) value(name, units, long_name, get);
   }
   template <class Get>
   void list(const char* name, const char*, const char*, Get get) {

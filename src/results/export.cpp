@@ -63,6 +63,7 @@ json object_of(const Row& row) {
   object["encode_s"] = finite(row.encode_s);
   object["decode_s"] = finite(row.decode_s);
   object["clock_error_s"] = finite(row.clock_error_s);
+  object["t_kv_unix_s"] = finite(row.t_kv_unix_s);
   object["prefill_rank"] = row.prefill_rank;
   object["decode_rank"] = row.decode_rank;
   object["retries"] = row.retries;

@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "results/link_settings.hpp"
+
 namespace lynxkv::results {
 namespace {
 
@@ -221,6 +223,7 @@ double token_agreement(const std::vector<std::int32_t>& a, const std::vector<std
 Report make_report(const std::vector<Output>& outputs) {
   Report report;
   std::vector<double> elements;
+  std::vector<std::string> configs;
   std::map<GroupId, ByMode> groups;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Output& output = outputs[i];
@@ -228,10 +231,14 @@ Report make_report(const std::vector<Output>& outputs) {
     elements.push_back(elements_per_token(output));
     if (output.complete == false)
       report.notes.push_back(output.name + ": incomplete; run the same command again to do what is missing");
-    report.links.push_back(fit_link(transfers_of(output.rows)));
+    const Transfers transfers = transfers_of(output.rows);
+    report.links.push_back(fit_link(transfers));
+    report.link_uses.push_back({transfers.requests, transfers.shared});
+    configs.push_back(output.result_config);
     for (const Row& row : output.rows)
       groups[{row.key.suite, row.key.task, row.key.length}][row.key.mode][i][id_of(row)] = &row;
   }
+  report.link_settings = link_settings(configs);
   for (const auto& [id, modes] : groups)
     report.groups.push_back(make_group(id, modes, elements, report.notes));
   if (report.groups.empty()) report.notes.push_back("no sample is finished yet");

@@ -48,10 +48,17 @@ struct ReportGroup {
   std::vector<ReportLine> lines;  // by mode (in the order of the documentation), then by output
 };
 
+// Of an output: the samples that something was sent for, and those of them that were on the link with another one.
+struct LinkUse {
+  std::size_t requests = 0, shared = 0;
+};
+
 struct Report {
   std::vector<std::string> outputs;  // names
   std::vector<ReportGroup> groups;   // by suite, task, length
-  std::vector<LinkModel> links;      // by output; unknown where nothing was sent after a prefill
+  std::vector<LinkModel> links;      // by output; unknown where no fit is possible
+  std::vector<LinkUse> link_uses;    // by output
+  std::vector<std::string> link_settings;  // by output: those that are not the default, or differ between outputs
   std::vector<std::string> notes;    // what a reader has to know to read the numbers right
 };
 

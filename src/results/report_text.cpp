@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace lynxkv::results {
 namespace {
@@ -30,6 +31,19 @@ std::vector<std::size_t> marks_of(const ReportGroup& group) {
   return marks;
 }
 
+// ", link.gbps 0.5", or by output where they differ; empty where all is as by default.
+std::string link_settings_of(const Report& report, const ReportGroup& group) {
+  std::set<std::size_t> outputs;
+  for (const ReportLine& line : group.lines) outputs.insert(line.output);
+  std::set<std::string> different;
+  for (const std::size_t output : outputs) different.insert(report.link_settings[output]);
+  if (different.size() == 1) return different.begin()->empty() ? "" : ", " + *different.begin();
+  std::string text;
+  for (const std::size_t output : outputs)
+    text += (text.empty() ? "; " : " | ") + report.outputs[output] + ": " + report.link_settings[output];
+  return text;
+}
+
 std::string title_of(const Report& report, const ReportGroup& group) {
   std::string title = group.suite + " / " + group.task;
   if (group.length > 0) title += fmt::format(", {} tokens", group.length);
@@ -37,7 +51,7 @@ std::string title_of(const Report& report, const ReportGroup& group) {
   const bool one_start = std::all_of(
       lines.begin(), lines.end(), [&](const ReportLine& line) { return line.start == lines.front().start; });
   if (one_start && report.outputs.size() == 1 && !lines.empty()) title += ", start: " + lines.front().start;
-  return title;
+  return title + link_settings_of(report, group);
 }
 
 ReportTable make_table(const Report& report, const ReportGroup& group) {
@@ -80,10 +94,13 @@ ReportTable make_table(const Report& report, const ReportGroup& group) {
 }
 
 const char* const legend =
-    "Medians over samples (bytes and drafts: means); times from the moment at which the prompt's KV was computed. TTFT draft: the first "
-    "token exists; commit: it is verified. TTnT: token n exists, where half of the samples came so far. As bf16: "
-    "equal to the bf16 output of the same sample. KV size: bits sent for each value of the prompt's KV. All "
-    "accepted: of the samples that drafted, those that lost no draft.";
+    "Medians over samples (score, bytes and drafts: means); times from the moment at which the prompt's KV was computed. "
+    "Score: by the suite's own measure, 100 at best. As bf16: equal to the bf16 output of the same sample. TTFT draft: "
+    "the first token exists; commit: it is verified. TTnT: token n exists, where half of the samples came so far. TPOT: "
+    "(last - first commit) / (tokens - 1); drafts are committed many at once, so that it can be 0 where a mode drafts: "
+    "compare modes by TTnT. KV size: bits sent for each value of the prompt's KV, those sent again included. Drafted: "
+    "tokens made before the whole KV was there; accepted: of these, those that the whole KV confirmed. All accepted: of "
+    "the samples that drafted, those that lost no draft.";
 
 // Names wrap at a blank so that a narrow column of numbers stays narrow.
 std::vector<std::string> header_lines(const ReportTable::Column& column) {
@@ -167,19 +184,23 @@ json line_json(const Report& report, const ReportLine& line) {
           {"retries", line.retries}};
 }
 
-// What the transfers say of the link, an output a line.
+// What the transfers say of the link, of each output.
 std::vector<std::string> link_lines(const Report& report) {
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < report.links.size(); ++i)
-    if (report.links[i].known())
-      lines.push_back("link" + (report.links.size() > 1 ? " of " + report.outputs[i] : std::string()) +
-                      ", fitted: time = " + describe(report.links[i]));
+  for (std::size_t i = 0; i < report.links.size(); ++i) {
+    const std::string link = "link" + (report.links.size() > 1 ? " of " + report.outputs[i] : std::string());
+    const auto& [requests, shared] = report.link_uses[i];
+    if (shared > 0)
+      lines.push_back(fmt::format("{}, shared: {} of {} samples were sent while another one was; their times include waiting "
+                                  "for it (engine.max_batch: 1 sends one at a time)", link, shared, requests));
+    if (const std::string said = describe(report.links[i]); !said.empty()) lines.push_back(link + ", " + said);
+  }
   return lines;
 }
 
 json link_json(const LinkModel& model) {
   if (!model.known()) return nullptr;
-  return {{"latency_s", model.latency_s},       {"bytes_per_s", model.bytes_per_s}, {"transfers", model.transfers},
+  return {{"latency_s", model.latency_s},       {"bytes_per_s", model.bytes_per_s}, {"transfers", model.transfers},           {"measured", model.measured},
           {"apart_median", model.apart_median}, {"apart_p90", model.apart_p90}};
 }
 
@@ -230,8 +251,11 @@ std::string to_json(const Report& report) {
   }
   json links = json::array();
   for (const LinkModel& model : report.links) links.push_back(link_json(model));
+  json uses = json::array();
+  for (const LinkUse& use : report.link_uses) uses.push_back({{"samples", use.requests}, {"shared", use.shared}});
   const json document = {
-      {"schema_version", 1}, {"outputs", report.outputs}, {"groups", groups}, {"links", links}, {"notes", report.notes}};
+      {"schema_version", 1}, {"outputs", report.outputs}, {"groups", groups}, {"links", links},
+      {"link_uses", uses},   {"link_settings", report.link_settings}, {"notes", report.notes}};
   return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

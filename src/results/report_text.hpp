@@ -23,6 +23,6 @@ std::vector<ReportTable> make_tables(const Report& report);
 std::string to_text(const Report& report);  // columns aligned by blanks
 std::string to_markdown(const Report& report);
 std::string to_json(
-    const Report& report);  // {"schema_version": 1, "outputs", "groups", "notes"}; NaN is null
+    const Report& report);  // {"schema_version": 1, "outputs", "groups", "links", "link_uses", "link_settings", "notes"}; NaN is null
 
 }  // namespace lynxkv::results

@@ -49,6 +49,7 @@ struct Row {
   double anchor_ready_s = 0, first_draft_s = 0, residual_ready_s = 0, verified_s = 0;  // 0: did not happen
   double encode_s = 0, decode_s = 0;  // codec seconds on the two sides
   double clock_error_s = 0;           // of the offset between the two ranks' clocks
+  double t_kv_unix_s = 0;             // t_kv by the decode host's time of day, seconds since 1970; 0: not noted
 
   int prefill_rank = 0, decode_rank = 0;
   int retries = 0;    // frames asked for again

@@ -10,7 +10,9 @@ namespace {
 
 using nlohmann::json;
 
-// Visits every field of a row with its name; the writer and the reader below are its two visitors.
+// Visits every field of a row with its name; the writer and the reader below are its two visitors. The fields that
+// journals of earlier versions lack come with `later`: they keep their defaults there.
+constexpr bool later = true;
 template <class R, class Visitor>
 void visit_fields(R& row, Visitor&& visit) {
   visit("suite", row.key.suite);
@@ -47,6 +49,7 @@ void visit_fields(R& row, Visitor&& visit) {
   visit("encode_s", row.encode_s);
   visit("decode_s", row.decode_s);
   visit("clock_error_s", row.clock_error_s);
+  visit("t_kv_unix_s", row.t_kv_unix_s, later);
   visit("prefill_rank", row.prefill_rank);
   visit("decode_rank", row.decode_rank);
   visit("retries", row.retries);
@@ -110,7 +113,7 @@ void read(const std::string& field, const json& value, std::array<T, N>& out) {
 
 json row_to_json(const Row& row) {
   json object = json::object();
-  visit_fields(row, [&](const char* name, const auto& value) { object[name] = value; });
+  visit_fields(row, [&](const char* name, const auto& value, bool = false) { object[name] = value; });
   return object;
 }
 
@@ -118,8 +121,9 @@ Row row_from_json(const json& object) {
   if (!object.is_object())
     throw Error(ErrorCode::bad_data, "row", std::string("expected an object, found ") + object.type_name());
   Row row;
-  visit_fields(row, [&](const char* name, auto& value) {
+  visit_fields(row, [&](const char* name, auto& value, bool may_lack = false) {
     const auto found = object.find(name);
+    if (found == object.end() && may_lack) return;
     if (found == object.end()) wrong(name, "is missing");
     read(name, *found, value);
   });

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The main job on the real model: every mode, every number of ranks, the same outputs; nothing lost."""
+import json
 import os
 import random
 import signal
@@ -115,6 +116,31 @@ class MainJob(unittest.TestCase):
 
     def test_one_request_at_a_time_gives_the_same_outputs(self):
         self.check_same(0, engine__max_batch="1")
+
+    def fitted_link(self, **settings):
+        """The fitted link, the requests that shared it, and the footer's lines about it."""
+        with job.OutputFolder() as out:
+            done = job.run(out, ranks=2, transfer__modes="[bf16, int8]", **settings)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for row in job.rows(out).values():
+                self.assertLess(abs(row["t_kv_unix_s"] - time.time()), 600)
+            report = json.loads(job.call("report", str(out), "--json").stdout)
+            return report["links"][0], report["link_uses"][0], done.stdout
+
+    def test_the_paced_link_is_found_again_where_requests_have_it_alone(self):
+        fitted, uses, _ = self.fitted_link(engine__max_batch="1")
+        self.assertEqual(uses, {"samples": 6, "shared": 0})
+        self.assertEqual((fitted["transfers"], fitted["measured"]), (6, 6))
+        self.assertAlmostEqual(fitted["bytes_per_s"] / 0.025e9, 1, delta=0.2)  # link.gbps 0.2
+
+    def test_where_requests_share_the_link_the_report_says_so_and_fits_no_other_rate(self):
+        fitted, uses, text = self.fitted_link(suite__samples="8")
+        self.assertGreater(uses["shared"], 4)
+        self.assertIn("their times include waiting for it", text)
+        if fitted is None:
+            self.assertIn("link, not fitted: ", text)
+        else:
+            self.assertAlmostEqual(fitted["bytes_per_s"] / 0.025e9, 1, delta=0.2)
 
     def test_a_small_draft_cap_gives_the_same_outputs(self):
         self.check_same(0, speculation__cap="2")

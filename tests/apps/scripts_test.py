@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The scripts that people call: each says what it does under --help, and refuses what it does not know before it works."""
+import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -67,6 +69,20 @@ class Scripts(unittest.TestCase):
         self.refused(["nothing to run"], LINK / "run.sh", "--gbps", "1")
         for script in ("run.sh", "bench.sh", "job.sh"):
             self.refused(["--gbps needs a value"], LINK / script, "--gbps")
+
+    def test_the_verdict_of_the_job_across_a_link_shows_what_it_judges(self):
+        line = lambda mode, ttft, tt32: {"mode": mode, "ttft_s": ttft, "ttkt_s": {"32": tt32}, "bytes": {"anchor": 100}}
+        report = {"groups": [{"lines": [line("lynx", 0.5, 0.75), line("int4", 0.5, 0.9), line("int8", 1, 1.5)]}]}
+        with tempfile.TemporaryDirectory() as folder:
+            here = pathlib.Path(folder)
+            (here / "report.json").write_text(json.dumps(report))
+            stub = f"#!/bin/sh\n[ $1 = report ] && cat {here}/report.json\nexit 0\n"
+            for name, text in (("job.sh", (LINK / "job.sh").read_text()), ("run.sh", "#!/bin/sh\n"), ("lynxkv", stub)):
+                (here / name).write_text(text)
+                (here / name).chmod(0o755)
+            code, out, error = call(here / "job.sh", "--model", "none", LYNXKV_BINARY=str(here / "lynxkv"))
+        self.assertEqual((code, error), (0, ""), out)
+        self.assertIn("TT32T(lynx) / TT32T(int8): 0.750 s / 1.500 s = 0.500 (less than 1 wanted): met", out)
 
     def test_a_program_that_refuses_its_arguments_is_no_failed_measurement(self):
         code, out, error = call(LINK / "bench.sh", "--seconds", "many")

@@ -9,6 +9,7 @@
 #include "codec/options.hpp"
 #include "engine/config_keys.hpp"
 #include "engine/transfer_options.hpp"
+#include "results/link_settings.hpp"
 
 namespace lynxkv::engine {
 namespace {
@@ -37,6 +38,10 @@ TEST(Config, HasADefaultForEveryKey) {
   EXPECT_EQ(config.transfer.modes, std::vector<std::string>{"lynx"});
   EXPECT_EQ(config.transfer.page_tokens, 256);
   EXPECT_EQ(config.speculation.cap, 64);
+}
+
+TEST(Config, HasTheDefaultsOfTheLinkThatReportsLeaveOut) {
+  EXPECT_EQ(results::link_settings({result_keys_json(Config{})}), std::vector<std::string>{""});
 }
 
 TEST(Config, ReadsSectionsAndOverridesInOrder) {

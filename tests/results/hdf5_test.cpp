@@ -226,6 +226,16 @@ TEST(Columns, NameTheOneThatIsMissingOrOfAnotherTypeOrLength) {
   EXPECT_EQ(refusal(columns), "taken");
 }
 
+TEST(Columns, OfAnEarlierVersionLackTheTimeOfDay) {
+  std::vector<Column> columns = columns_of({sample_row(1)});
+  std::erase_if(columns, [](const Column& one) { return one.name == "t_kv_unix_s"; });
+  const auto rows = rows_of(columns).take();
+  ASSERT_EQ(rows.size(), 1u);
+  Row expected = sample_row(1);
+  expected.t_kv_unix_s = 0;
+  EXPECT_EQ(rows[0], expected);
+}
+
 TEST(Columns, EachHasUnitsOrIsANameAndSaysWhatItMeans) {
   for (const Column& one : columns_of({})) {
     EXPECT_FALSE(one.long_name.empty()) << one.name;

@@ -161,6 +161,51 @@ TEST(ReportText, AlignsColumnsUnderTheirNames) {
   );
 }
 
+std::string title_with(const std::vector<std::string>& result_configs) {
+  std::vector<Output> outputs;
+  for (const std::string& config : result_configs) {
+    outputs.push_back(output(std::string(1, static_cast<char>('A' + outputs.size())), {row(0, "lynx", {1})}));
+    outputs.back().result_config = config;
+  }
+  return make_tables(make_report(outputs)).at(0).title;
+}
+
+TEST(ReportText, NamesTheSettingsOfTheLinkThatAreNotTheDefaultOrDiffer) {
+  const std::string sound = R"({"link.gbps": 0, "link.faults.flip": 0.0, "link.faults.seed": 7, "transfer.alpha": 1})";
+  const std::string faulty = R"({"link.gbps": 0.5, "link.faults.flip": 0.02, "link.faults.seed": 7})";
+  EXPECT_EQ(title_with({sound}), "ruler / niah_single, 2048 tokens, start: after_prefill");
+  EXPECT_EQ(title_with({sound, ""}), "ruler / niah_single, 2048 tokens");
+  EXPECT_EQ(title_with({faulty}), "ruler / niah_single, 2048 tokens, start: after_prefill, link.faults.flip 0.02, "
+                                  "link.faults.seed 7, link.gbps 0.5");
+  EXPECT_EQ(title_with({faulty, faulty}),
+            "ruler / niah_single, 2048 tokens, link.faults.flip 0.02, link.faults.seed 7, link.gbps 0.5");
+  EXPECT_EQ(title_with({faulty, sound}),
+            "ruler / niah_single, 2048 tokens; A: link.faults.flip 0.02, link.faults.seed 7, link.gbps 0.5 | B: "
+            "link.faults.flip 0.0 (default), link.faults.seed 1 (default), link.gbps 0 (default)");
+  EXPECT_EQ(title_with({R"({"link.new": "x"})"}), "ruler / niah_single, 2048 tokens, start: after_prefill, link.new x");
+}
+
+TEST(ReportText, SaysBelowTheTablesWhatWaitedForOthersAndWhyNoLinkIsFitted) {
+  Row first = row(0, "lynx", {1}), second = row(1, "lynx", {1}), later = row(2, "lynx", {1});
+  later.t_kv_unix_s += 100;
+  const std::string shared = to_text(make_report({output("a", {first, second, later})}));
+  EXPECT_NE(shared.find("\nlink, shared: 2 of 3 samples were sent while another one was; their times include waiting for it"),
+            std::string::npos) << shared;
+  EXPECT_NE(shared.find("\nlink, not fitted: 2 of 6 transfers had the link alone"), std::string::npos) << shared;
+  later.start = "streaming";
+  const std::string streaming = to_text(make_report({output("a", {later})}));
+  EXPECT_EQ(streaming.find("shared:"), std::string::npos) << streaming;
+  EXPECT_NE(streaming.find("\nlink, not fitted: what is sent during a prefill tells nothing"), std::string::npos) << streaming;
+  EXPECT_EQ(streaming.find("note:"), std::string::npos) << streaming;
+}
+
+TEST(ReportText, DefinesEveryColumnOfNumbers) {
+  const std::string text = to_text(make_report({output("a", {row(0, "bf16", {1})})}));
+  for (const char* const defined : {"Score:", "As bf16:", "TTFT draft:", "TTnT:", "TPOT: (last - first commit) / (tokens - 1)",
+                                    "sent again included", "Drafted:", "accepted:", "All accepted:"})
+    EXPECT_NE(text.find(defined), std::string::npos) << defined << " in " << text;
+}
+
 TEST(ReportText, GivesMarkdownWithAsManyCellsInEveryRow) {
   const std::string text =
       to_markdown(make_report({output("out|1", {row(0, "bf16", {1})}), output("b", {row(0, "bf16", {1})})}));

@@ -36,6 +36,7 @@ inline Row sample_row(std::int64_t line, const std::string& mode = "lynx") {
   row.encode_s = 0.001;
   row.decode_s = 0.002;
   row.clock_error_s = 1e-6;
+  row.t_kv_unix_s = 1.75e9;
   row.prefill_rank = 0;
   row.decode_rank = 1;
   row.retries = 2;
