@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sys/prctl.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -85,6 +87,7 @@ int fail(const std::string& text, int code) {
 
 int main(int argc, char** argv) {
   bound_spinning(argv);
+  prctl(PR_SET_NAME, "lynxkv");  // not what it started itself as
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves early is an error of writing, not a death
   CLI::App app{"LynxKV: prefill and decode on separate ranks, KV pages in fidelity streams", "lynxkv"};
   app.require_subcommand(1);
@@ -108,7 +111,8 @@ int main(int argc, char** argv) {
       if (sub->parsed()) {
         const int code = run();
         std::cout.flush();
-        if (!std::cout) return fail("standard output could not be written", 2);
+        if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+          return fail("standard output could not be written", 2);
         return code;
       }
   } catch (const lynxkv::Error& error) {

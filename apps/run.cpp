@@ -100,7 +100,8 @@ Run set_up(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   app.add_option("config", arguments->request.config_path, "Run config (YAML); every key has a default");
   app.add_option("--set", arguments->request.overrides, "key=value on top of the config, as often as needed")->allow_extra_args(false);
-  app.add_option("--out", arguments->request.output_dir, "Output folder (output.dir)");
+  app.add_option("--out", arguments->request.output_dir, "Output folder (output.dir)")
+      ->check([](const std::string& folder) { return folder.empty() ? std::string("names no folder") : std::string(); });
   app.add_flag("--dry-run", arguments->dry_run, "Print the whole effective config and the role map, run nothing");
   app.add_flag("--keys", arguments->keys, "Print every key with its meaning, default and an example, as a config to start from; run nothing");
   app.add_flag("--dump-prompts", arguments->dump_prompts, "Write prompts.jsonl into the output folder");

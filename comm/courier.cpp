@@ -104,7 +104,7 @@ void Courier::send(Parcel parcel) {
   if (shared.closed[static_cast<std::size_t>(parcel.peer)]) return;
   const std::int64_t now = now_ns();
   shared.stepped_ns = now;
-  const bool wake = shared.queue.leads(parcel.channel);
+  const bool wake = shared.queue.leads(parcel);
   shared.queue.push(std::move(parcel), now);
   if (!wake) return;
   shared.wake = true;

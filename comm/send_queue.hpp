@@ -51,10 +51,11 @@ class SendQueue {
 
   bool empty() const noexcept { return control_.empty() && urgent_.empty() && bulk_.empty(); }
   std::size_t size() const noexcept { return control_.size() + urgent_.size() + bulk_.size(); }
-  // Whether a new parcel of that channel might leave at once: nothing of its kind or of a higher one waits already.
-  bool leads(Channel channel) const noexcept {
-    if (channel == Channel::control) return true;
-    return urgent_anchors_ == 0 && (channel == Channel::anchor || (bulk_.empty() && holders_.empty()));
+  // Whether that new parcel might leave at once: nothing of its kind or of a higher one waits already.
+  bool leads(const Parcel& parcel) const noexcept {
+    if (parcel.channel == Channel::control) return true;
+    if (parcel.channel == Channel::anchor || hurried_.count(parcel.request) != 0) return urgent_anchors_ == 0;
+    return urgent_anchors_ == 0 && bulk_.empty() && holders_.empty();
   }
   std::size_t waiting_bytes(Channel channel) const noexcept { return waiting_bytes_[static_cast<int>(channel)]; }
 

@@ -5,6 +5,7 @@
 // A user who sets OMP_PROC_BIND has placed the threads already; they are left where they are.
 #pragma once
 
+#include <array>
 #include <span>
 
 namespace lynxkv::kernels {
@@ -20,6 +21,7 @@ class KeepToOneCore {
 
  private:
   bool placed_ = false;
+  std::array<unsigned long, 16> before_{};  // the mask, a bit for each core
 };
 
 // The cores of the team's threads, by thread number; empty where the threads are not placed.

@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <sched.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "kernels/cpu/home_thread.hpp"
@@ -11,7 +12,6 @@
 namespace lynxkv::kernels {
 namespace {
 
-cpu_set_t allowed;
 std::vector<int> cores;
 
 // Refusals do no harm: the thread stays where the scheduler has it.
@@ -26,7 +26,8 @@ void keep_to(int core) noexcept {
 
 void choose_team_cores(int threads) {
   cores.clear();
-  if (threads < 2 || omp_get_proc_bind() != omp_proc_bind_false) return;
+  if (threads < 2 || std::getenv("OMP_PROC_BIND") != nullptr) return;
+  cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) != threads) return;
   for (int core = 0; core < CPU_SETSIZE; ++core)
@@ -38,18 +39,26 @@ void place_team_thread() noexcept {
   if (placed || cores.empty()) return;
   const auto number = static_cast<std::size_t>(omp_get_thread_num());
   if (number == 0 || number >= cores.size()) return;
-  keep_to(cores[number]);
   placed = true;
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_ISSET(cores[number], &mine)) keep_to(cores[number]);
 }
 
 std::span<const int> team_cores() noexcept { return cores; }
 
-KeepToOneCore::KeepToOneCore() noexcept : placed_(!cores.empty() && on_home_thread()) {
+// Somebody may change the masks of a running program; what they leave is all that is used.
+KeepToOneCore::KeepToOneCore() noexcept {
+  static_assert(sizeof before_ == sizeof(cpu_set_t));
+  if (cores.empty() || !on_home_thread()) return;
+  auto* mask = reinterpret_cast<cpu_set_t*>(before_.data());
+  if (sched_getaffinity(0, sizeof before_, mask) != 0) return;
+  placed_ = CPU_COUNT(mask) == static_cast<int>(cores.size()) && CPU_ISSET(cores.front(), mask);
   if (placed_) keep_to(cores.front());
 }
 
 KeepToOneCore::~KeepToOneCore() {
-  if (placed_) sched_setaffinity(0, sizeof allowed, &allowed);
+  if (placed_) sched_setaffinity(0, sizeof before_, reinterpret_cast<const cpu_set_t*>(before_.data()));
 }
 
 }  // namespace lynxkv::kernels

@@ -89,6 +89,10 @@ void DecodeRank::accept(comm::Message message) {
 // any more, and something is missing. The patience doubles, for a link may also stand still for a while.
 void DecodeRank::ask_for_overdue() {
   const std::int64_t now = now_ns();
+  // Where this process itself stood still, what came meanwhile is not taken yet.
+  if (now - looked_ns_ > overdue_after_ns / 2)
+    for (auto& [rank, heard_ns] : heard_ns_) heard_ns = now;
+  looked_ns_ = now;
   for (auto& [id, request] : requests_) {
     if (!request->sent || deserializer_.progress(id).level >= job_.codec(request->assign.mode).target()) continue;
     std::int64_t& heard_ns = heard_ns_[request->assign.prefill_rank];

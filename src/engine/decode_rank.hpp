@@ -61,6 +61,7 @@ class DecodeRank {
   stream::Deserializer deserializer_;
   std::uint64_t received_bytes_ = 0;  // of whole payloads, when last looked at
   std::map<int, std::int64_t> heard_ns_;  // when data came last, by peer
+  std::int64_t looked_ns_ = 0;            // when overdue data was looked for last
   std::deque<Assign> waiting_;
   std::map<std::uint64_t, std::unique_ptr<Request>> requests_;  // the oldest first
 };

@@ -196,9 +196,11 @@ bool PrefillRank::prefill_chunk() {
 
 bool PrefillRank::replays() const noexcept {
   return job_.config.transfer.start == "streaming" &&
-         std::any_of(sendings_.begin(), sendings_.end(), [](const auto& entry) {
+         std::any_of(sendings_.begin(), sendings_.end(), [&](const auto& entry) {
            const Sending& sending = entry.second;
-           return sending.opened && !sending.live && !sending.sent && sending.prompt->computed();
+           if (!sending.opened || sending.live || sending.sent || !sending.prompt->computed()) return false;
+           // A link that takes nothing more is no such wait.
+           return sending.next < sending.prompt->released.order().size() && !may_send(sending, sending.next);
          });
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::array<int, 3> signals = {SIGTERM, SIGINT, SIGUSR1};
 volatile std::sig_atomic_t first_signal = 0;
-std::array<struct sigaction, signals.size()> before;
 
 void note(int signal) {
   if (first_signal == 0) first_signal = signal;
@@ -22,17 +21,13 @@ void note(int signal) {
 
 StopSignals::StopSignals() {
   first_signal = 0;
-  for (std::size_t i = 0; i < signals.size(); ++i) {
+  for (const int signal : signals) {
     struct sigaction action = {};
     action.sa_handler = note;
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART;
-    sigaction(signals[i], &action, &before[i]);
+    sigaction(signal, &action, nullptr);
   }
-}
-
-StopSignals::~StopSignals() {
-  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before[i], nullptr);
 }
 
 int StopSignals::received() noexcept { return first_signal; }

@@ -1,4 +1,5 @@
-// Signals that ask a run to stop in good order: SIGTERM, SIGINT, SIGUSR1. Installed for one object's life.
+// Signals that ask a run to stop in good order: SIGTERM, SIGINT, SIGUSR1. Caught from an object's making
+// until the process ends: launchers and schedulers send them again while a run is leaving.
 #pragma once
 
 namespace lynxkv::engine {
@@ -6,7 +7,6 @@ namespace lynxkv::engine {
 class StopSignals {
  public:
   StopSignals();
-  ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 

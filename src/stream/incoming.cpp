@@ -96,6 +96,8 @@ Result<Incoming::Taken> Incoming::take(const page::WireHeader& h, std::span<cons
 Result<Incoming::Taken> Incoming::append(Tensor& tensor, const page::WireHeader& h,
                                          std::span<const std::byte> fragment, std::vector<Missing>& missing) {
   Payload& payload = tensor.payload[h.stream];
+  if (h.attempt > 0 && h.attempt == payload.asked)
+    streams_[h.stream].answered_order = std::max(streams_[h.stream].answered_order, payload.asked_order);
   if (payload.complete) return Taken::dropped;
   if (h.attempt > payload.asked)
     return contradiction(h, fmt::format("attempt {} was never asked for (the last one was {})", h.attempt, payload.asked));
@@ -177,6 +179,7 @@ Result<void> Incoming::ask_again(std::size_t index, codec::StreamId stream, std:
     return Error(ErrorCode::transport, place(transfer_.peer, transfer_.request, tensor, stream),
                  fmt::format("damaged or lost on the way {} times; check the link and its drivers", most_attempts + 1));
   ++payload.asked;
+  payload.asked_order = ++asked_order_;
   missing.push_back(
       {transfer_.request, transfer_.peer, tensor.layer, tensor.kind, tensor.page, stream, payload.asked});
   return {};
@@ -184,7 +187,8 @@ Result<void> Incoming::ask_again(std::size_t index, codec::StreamId stream, std:
 
 // Frames are missing and nothing tells which tensors they belonged to. Once the stream's last frame is here, or no
 // more tensors are open than frames are missing, it can only be those that are still open. Behind the last frame
-// only resends come, so then one of those may be what is missing.
+// only resends come, so then one of those may be what is missing: one that was asked for before the one that came last,
+// for the sender answers in order. To ask for all of them at each loss would use up their attempts.
 Result<void> Incoming::ask_for_lost(codec::StreamId id, std::vector<Missing>& missing) {
   const auto at = static_cast<std::size_t>(id);
   Stream& stream = streams_[at];
@@ -192,10 +196,14 @@ Result<void> Incoming::ask_for_lost(codec::StreamId id, std::vector<Missing>& mi
   std::vector<std::size_t> open;
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     const Payload& payload = tensors_[index].payload[at];
-    const bool on_its_way = payload.asked > 0 && !payload.begun && !stream.last_seen;
-    if (!payload.complete && !on_its_way) open.push_back(index);
+    if (payload.complete) continue;
+    const bool comes = payload.asked_order > stream.answered_order ||
+                       (payload.begun && payload.asked > 0 && payload.asked_order == stream.answered_order);
+    const bool on_its_way = stream.last_seen ? comes : payload.asked > 0 && !payload.begun;
+    if (!on_its_way) open.push_back(index);
   }
   if (!stream.last_seen && open.size() > stream.lost_frames) return {};
+  if (open.empty() && stream.last_seen) return {};  // what comes next tells more
   stream.lost_frames = 0;
   for (const std::size_t index : open)
     if (auto asked = ask_again(index, id, missing); !asked) return asked;

@@ -58,6 +58,7 @@ class Incoming {
     std::vector<std::byte> bytes;
     std::uint32_t size = 0;     // of the whole payload, once begun
     int asked = 0;              // resends asked for
+    std::uint64_t asked_order = 0;  // of the last time, among all
     int attempt = 0;            // of the fragments in `bytes`
     bool begun = false;
     bool complete = false;
@@ -74,6 +75,7 @@ class Incoming {
     std::uint64_t lost_frames = 0;     // of tensors that nothing is known of
     std::uint64_t damaged_frames = 0;  // counted in lost_frames when they came; the next gap is theirs
     bool last_seen = false;
+    std::uint64_t answered_order = 0;  // of the resend that came last
   };
 
   Error contradiction(const page::WireHeader& header, const std::string& what) const;
@@ -93,6 +95,7 @@ class Incoming {
   Held& held_;
   std::vector<Tensor> tensors_;
   Stream streams_[codec::max_streams];
+  std::uint64_t asked_order_ = 0;
   std::deque<std::size_t> ready_;      // tensors that complete() decodes, in order of completion
   int at_least_[4] = {};               // tensors by level reached
   Progress progress_;

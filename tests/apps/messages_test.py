@@ -180,6 +180,17 @@ class Messages(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("prefill+decode", done.stdout)
 
+    def test_output_that_ends_in_the_middle_is_an_error(self):
+        cut = self.folder / "cut"
+        for command in ("run --keys", "run --dry-run"):
+            done = subprocess.run(["bash", "-c", f"trap '' XFSZ; ulimit -f 1; exec {job.LYNXKV} {command} > {cut}"], capture_output=True,
+                                  text=True, env=job.environment())
+            self.assertEqual(done.returncode, 2, command)
+            self.assertIn("standard output could not be written", done.stderr)
+
+    def test_an_output_folder_without_a_name_is_refused(self):
+        self.refused(2, ["--out", "names no folder"], "run", "--dry-run", "--out", "")
+
 
 if __name__ == "__main__":
     if not job.MODEL:

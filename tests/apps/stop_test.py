@@ -137,6 +137,20 @@ class HangingRank(unittest.TestCase):
         self.stopped(hangs=0)
 
 
+class HangingReceiver(unittest.TestCase):
+    def test_of_a_replayed_prefill_is_a_stall_like_any_other(self):
+        with job.OutputFolder() as out:
+            run = Run(out, 2, transfer__start="streaming", transfer__modes="[bf16, int8, lynx]", link__stall_s="5",
+                      suite__lengths="[2000]", suite__samples="4", link__gbps="0.05")
+            run.wait_for(run.journal.exists, "the journal")
+            begun = run.journal.stat().st_size
+            run.wait_for(lambda: run.journal.stat().st_size > begun, "a first row")
+            os.kill(run.pids()[1], signal.SIGSTOP)
+            took = run.seconds_to_end(30)
+            self.assertLess(took, 30, run.log.read_text())
+            self.assertEqual(run.process.returncode, 4, run.log.read_text())
+
+
 class Healthy(unittest.TestCase):
     def test_a_slow_run_in_which_things_move_finishes_what_runs(self):
         # 12 tokens of three samples together take longer than the grace on this link.

@@ -73,13 +73,20 @@ TEST(SendQueue, HoldsResidualsBackWhileMoreAnchorsAreAnnounced) {
 
 TEST(SendQueue, KnowsWhetherANewParcelCouldLeaveAtOnce) {
   SendQueue queue(false, 1000);
-  EXPECT_TRUE(queue.leads(Channel::anchor) && queue.leads(Channel::residual) && queue.leads(Channel::control));
+  const Parcel anchor = parcel(Channel::anchor, 3, 'A'), residual = parcel(Channel::residual, 3, 'R'), control = parcel(Channel::control, 3, 'C');
+  EXPECT_TRUE(queue.leads(anchor) && queue.leads(residual) && queue.leads(control));
+  queue.hold_bulk(9);
+  EXPECT_FALSE(queue.leads(residual));
+  queue.hurry(3);
+  EXPECT_TRUE(queue.leads(residual));
+  queue.forget(3);
+  queue.release_bulk(9);
   queue.push(parcel(Channel::residual, 1, 'r'), 0);
-  EXPECT_TRUE(queue.leads(Channel::anchor));
-  EXPECT_FALSE(queue.leads(Channel::residual));
+  EXPECT_TRUE(queue.leads(anchor));
+  EXPECT_FALSE(queue.leads(residual));
   queue.push(parcel(Channel::anchor, 1, 'a'), 0);
-  EXPECT_FALSE(queue.leads(Channel::anchor));
-  EXPECT_TRUE(queue.leads(Channel::control));
+  EXPECT_FALSE(queue.leads(anchor));
+  EXPECT_TRUE(queue.leads(control));
 }
 
 TEST(SendQueue, RanksAHurriedResidualWithAnchorsByAge) {

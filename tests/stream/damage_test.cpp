@@ -142,6 +142,37 @@ TEST(Loss, OfAResendShowsWhenTheNextOneComes) {
   expect_mended(rig, 1, 1);
 }
 
+// With many resends on their way each loss among them concerns one of them: no tensor's attempts are used up by others.
+TEST(Loss, AmongManyResendsAsksForEachOnlyAsOftenAsItWasLost) {
+  page::Geometry geometry = small_geometry(32);
+  Rig rig(32 * 40, std::make_shared<SplitCodec>(), geometry);  // 160 tensors
+  rig.push_all();
+  int at = 0;
+  for (const auto& frame : rig.frames()) {
+    const bool anchor = frame.channel == comm::Channel::anchor;
+    if (!anchor || ++at % 2 != 0 || at == 160) rig.deliver(frame);
+  }
+  int most_attempts = 0, asked = 0;
+  for (int round = 0; round < 40; ++round) {
+    const auto missing = rig.deserializer.take_missing();
+    if (missing.empty()) break;
+    for (const Missing& m : missing) {
+      ++asked;
+      most_attempts = std::max(most_attempts, m.attempt);
+      rig.serializer->push_again(7, m.layer, m.kind, m.page, rig.source.page_first_position(m.page), 32,
+                                 Rig::rows_of(rig.source, m.layer, m.kind, m.page), m.stream, m.attempt);
+    }
+    const auto resent = rig.frames();
+    for (std::size_t i = 0; i < resent.size(); ++i)
+      if (i % 4 != 1 || i + 1 == resent.size()) rig.deliver(resent[i]);  // each round loses a quarter, never the last one
+  }
+  rig.complete();
+  EXPECT_EQ(rig.progress().level, codec::Level::target);
+  EXPECT_EQ(rig.differing(), 0);
+  EXPECT_LE(most_attempts, 6);
+  EXPECT_LE(asked, 140);  // 79 were lost, then a quarter of each round
+}
+
 TEST(Loss, MakesTheReceiverAskForNothingThatIsStillToCome) {
   Rig rig(20);
   rig.push(0, page::Kind::key, 0);
