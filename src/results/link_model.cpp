@@ -15,9 +15,11 @@ namespace {
 constexpr std::size_t most_transfers = 1000;
 constexpr std::size_t fewest_transfers = 3;
 
+// The smallest value that q of all do not exceed: of few values the 90th percentile is the worst one.
 double quantile(std::vector<double>& values, double q) {
   if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * q);
+  const auto rank = static_cast<std::ptrdiff_t>(std::ceil(static_cast<double>(values.size()) * q));
+  const auto at = values.begin() + std::max<std::ptrdiff_t>(rank, 1) - 1;
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }

@@ -55,6 +55,12 @@ TEST(LinkModel, IsNotBentByOneTransferThatStood) {
   EXPECT_LT(model.apart_median, 0.05);
 }
 
+TEST(LinkModel, OfFewTransfersTheOneThatDoesNotFitIsNotHidden) {
+  const LinkModel model = fit_link(made_of({{1e6, 1}, {2e6, 2}, {3e6, 3}, {4e6, 6}}));
+  ASSERT_TRUE(model.known());
+  EXPECT_GT(model.apart_p90, 0.1);
+}
+
 TEST(LinkModel, IsUnknownForFewTransfersAndForOneSize) {
   EXPECT_FALSE(fit_link({}).known());
   EXPECT_EQ(describe(fit_link({})), "");
