@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <thread>
 
@@ -15,7 +14,6 @@
 #include "apps/output_files.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "codec/codec.hpp"
 #include "comm/link_facts.hpp"
 #include "comm/loop.hpp"
 #include "comm/world.hpp"
@@ -27,144 +25,13 @@
 namespace lynxkv::apps {
 namespace {
 
-using comm::Channel;
 using comm::LinkEnds;
-using comm::Pattern;
 
-struct Options {
-  std::string transport = "mpi", model, json, csv;
-  std::vector<std::string> tests, channels = {"anchor", "residual"};
-  std::size_t min_bytes = 1024, max_bytes = std::size_t{4} << 20;
-  double factor = 4;
-  int iterations = 0, warm_up = 2, repeats = 5, ranks = 2, latencies = 50;
-  double seconds = 10;
-  comm::LinkOptions link;
-  double chunk_kib = 0;  // adapts
-  comm::PriorityLoad priority;
-};
+using Options = LinkBenchOptions;
 
 const std::vector<std::string> all_tests = {"one-way", "page",       "both-ways", "pairs",
                                             "incast",  "all-to-all", "priority",  "one-channel"};
 constexpr long long most_bytes = 1LL << 30;
-
-class LinkBench {
- public:
-  LinkBench(const Options& options, LinkEnds ends, LinkReport& report) : options_(options), ends_(ends), report_(report) {}
-
-  void run() {
-    measure_rate();
-    if (first()) print_link_columns();
-    for (const Pattern pattern : comm::all_patterns) {
-      if (!wanted(comm::name_of(pattern)) || !fits(pattern)) continue;
-      for (const std::string& channel : options_.channels)
-        for (double size = static_cast<double>(options_.min_bytes); size <= static_cast<double>(options_.max_bytes); size *= options_.factor)
-          measure(comm::name_of(pattern), "", pattern, channel, static_cast<std::size_t>(size));
-      if (pattern == Pattern::one_way && wanted("page")) measure_pages();
-    }
-    if (wanted("priority")) measure_priority(true);
-    if (wanted("one-channel")) measure_priority(false);
-  }
-
- private:
-  bool first() const { return ends_.raw.rank() == 0; }
-  bool wanted(const std::string& test) const {
-    return options_.tests.empty() || std::find(options_.tests.begin(), options_.tests.end(), test) != options_.tests.end();
-  }
-  bool fits(Pattern pattern) const {
-    const int ranks = ends_.raw.size();
-    if (pattern == Pattern::pairs) return ranks >= 4;
-    return ranks >= 3 || pattern == Pattern::one_way || pattern == Pattern::both_ways;
-  }
-
-  // The raw rate decides how many messages make a repetition.
-  void measure_rate() {
-    const comm::Flow one{0, 1};
-    constexpr std::size_t bytes = std::size_t{1} << 20;
-    static_cast<void>(time_raw_transfer(ends_, {&one, 1}, {Channel::anchor, bytes, 2}));
-    const double seconds = time_raw_transfer(ends_, {&one, 1}, {Channel::anchor, bytes, 8});
-    rate_ = 8 * static_cast<double>(bytes) / seconds;
-    const std::vector<double> trips = time_raw_round_trips(ends_, 1, 20);
-    latency_s_ = ends_.raw.from_first(first() ? quantile(trips, 0.5) : 0);
-  }
-
-  int count_for(std::size_t bytes, int port_flows) const {
-    if (options_.iterations > 0) return options_.iterations;
-    const double each = std::max(static_cast<double>(bytes) / rate_, latency_s_ / 8) * port_flows;
-    return std::clamp(static_cast<int>(0.1 / each), 4, 4000);
-  }
-
-  void measure(const std::string& test, const std::string& note, Pattern pattern, const std::string& channel, std::size_t bytes) {
-    LinkRow row;
-    row.test = test;
-    row.note = note;
-    row.channel = channel;
-    row.bytes = bytes;
-    const auto flows = comm::flows_of(pattern, ends_.raw.size());
-    row.flows = static_cast<int>(flows.size());
-    row.port_flows = comm::busiest_port(flows, ends_.raw.size());
-    const comm::TransferLoad load{channel == "anchor" ? Channel::anchor : Channel::residual, bytes, count_for(bytes, row.port_flows)};
-    row.count = load.count;
-    std::uint64_t wrong = 0;
-    static_cast<void>(time_transfer(ends_, flows, {load.channel, bytes, std::min(load.count, 100)}, true, wrong));
-    for (int i = 0; i < options_.warm_up; ++i) static_cast<void>(time_transfer(ends_, flows, load, false, wrong));
-    for (int i = 0; i < options_.repeats; ++i) {
-      row.raw_seconds.push_back(time_raw_transfer(ends_, flows, load));
-      row.seconds.push_back(time_transfer(ends_, flows, load, false, wrong));
-    }
-    if (pattern == Pattern::one_way && options_.latencies > 0) {
-      const int trips = std::clamp(static_cast<int>(0.25 / (static_cast<double>(bytes) / rate_ + latency_s_)), 3, options_.latencies);
-      row.raw_latency_s = time_raw_round_trips(ends_, bytes, trips);
-      row.latency_s = time_round_trips(ends_, {load.channel, bytes, trips});
-    }
-    row.wrong = total(wrong);
-    if (first()) print_link_row(row);
-    report_.rows.push_back(std::move(row));
-  }
-
-  std::uint64_t total(std::uint64_t mine) {
-    const double value = static_cast<double>(mine);
-    double sum = 0;
-    for (const auto& each : ends_.raw.gather({&value, 1})) sum += each.front();
-    return static_cast<std::uint64_t>(ends_.raw.from_first(sum));
-  }
-
-  // Full pages, and what a codec makes of them.
-  void measure_pages() {
-    if (options_.model.empty()) return;
-    const model::ModelConfig model = model::open_model(options_.model).config;
-    const codec::TensorShape shape{256, model.kv_heads * model.head_dim, model.head_dim, 32, 256, 0, model.layers, page::Kind::key};
-    for (const char* mode : {"bf16", "int8", "int4", "lynx"}) {
-      const auto codec = codec::make_codec(mode, {});
-      for (const codec::StreamSpec& stream : codec->streams()) {
-        const bool anchor = stream.id == codec::StreamId::anchor;
-        measure("page", std::string(mode) + (anchor ? " anchor" : " residual") + " of a page tensor", Pattern::one_way,
-                anchor ? "anchor" : "residual", codec->payload_bytes(stream.id, shape, false));
-      }
-    }
-  }
-
-  void measure_priority(bool two_channels) {
-    LinkPriority priority;
-    priority.name = two_channels ? "two channels" : "one channel";
-    priority.load = options_.priority;
-    priority.load.two_channels = two_channels;
-    // Urgent traffic takes a twentieth of the link at most, and the whole a bounded time.
-    if (priority.load.interval_s <= 0)
-      priority.load.interval_s = std::max(0.002, 20 * static_cast<double>(priority.load.urgent_bytes) / rate_);
-    const int most = static_cast<int>(options_.seconds / priority.load.interval_s);
-    priority.load.urgent = std::max(priority.load.rounds, std::min(priority.load.urgent, most));
-    if (!two_channels) priority.load.urgent = std::max(priority.load.rounds, priority.load.urgent / 4);
-    priority.times = comm::measure_priority(ends_, priority.load);
-    priority.times.wrong = total(priority.times.wrong);
-    if (first()) print_link_priority(priority);
-    report_.priorities.push_back(std::move(priority));
-  }
-
-  const Options& options_;
-  LinkEnds ends_;
-  LinkReport& report_;
-  double rate_ = 1, latency_s_ = 1e-6;
-};
 
 std::string gpus() {
   const auto list = kernels::cuda::list_devices();
@@ -190,6 +57,23 @@ std::string clock_text(const comm::Courier& courier) {
   return text;
 }
 
+std::string raw_name(const LinkEnds& ends) {
+  if (!ends.emulated.limits_rate()) return ends.raw.name();
+  char text[80];
+  std::snprintf(text, sizeof text, "emulated link of %g Gbit/s and %g us", ends.emulated.gbps, ends.emulated.latency_us);
+  return text;
+}
+
+std::string raw_method(const LinkEnds& ends) {
+  if (ends.emulated.limits_rate()) return "latency + bytes / rate of the busiest port; nothing of it is measured";
+  const comm::Flow two[] = {{0, 1}, {1, 0}};
+  std::string text = "one flow (one-way, page, priority): blocking calls, one message after the other; several flows: a window of " +
+                     std::to_string(comm::raw_window(two, 2, 1)) + " messages of each, " +
+                     std::to_string(comm::raw_window(two, 2, std::size_t{1} << 20)) + " where they have 1 MiB (at least 2)";
+  if (ends.emulated.latency_us > 0) text += "; the emulated latency is added to its times";
+  return text;
+}
+
 std::string command_line(const Options& options, int ranks) {
   std::ifstream in("/proc/self/cmdline");
   std::string text((std::istreambuf_iterator<char>(in)), {});
@@ -212,11 +96,13 @@ LinkReport begin_report(const Options& options, int ranks) {
   report.command = command_line(options, ranks);
   report.environment = comm::link_environment();
   report.size = ranks;
+  report.options = options;
   return report;
 }
 
-// What would be missed only after the measurement.
-void check_files(const Options& options) {
+// What would be missed only during or after the measurement.
+void check_before(const Options& options, int ranks) {
+  check_link_tests(options, ranks);
   check_outputs({options.json, options.csv});
   if (!options.model.empty()) static_cast<void>(model::open_model(options.model));
 }
@@ -226,9 +112,11 @@ int run_one(const Options& options, LinkEnds ends, LinkReport& report) {
   ends.raw.barrier();
   report.good_parcel_bytes = ends.courier.good_parcel_bytes();
   report.clock = clock_text(ends.courier);
-  report.raw = ends.raw.name();
+  ends.emulated = {options.link.gbps, options.link.latency_us};
+  report.raw = raw_name(ends);
+  report.raw_method = raw_method(ends);
   if (ends.raw.rank() == 0) print_link_header(report);
-  LinkBench(options, ends, report).run();
+  run_link_tests(options, ends, report);
   ends.raw.barrier();
   return ends.raw.rank() == 0 ? finish(options, report) : 0;
 }
@@ -284,11 +172,11 @@ int run(Options options) {
   comm::World world;
   log::configure(log::Level::warning, world.size() > 1 ? "rank " + std::to_string(world.rank()) : "");
   if (options.transport == "loop") {
-    check_files(options);
+    check_before(options, options.ranks);
     return run_loop(options, world);
   }
   try {
-    if (world.rank() == 0) check_files(options);
+    if (world.size() >= 2 && world.rank() == 0) check_before(options, world.size());
     return run_ranks(options, world);
   } catch (const Error& error) {
     if (world.size() == 1) throw;
@@ -302,7 +190,9 @@ int run(Options options) {
 BenchPart add_bench_link(CLI::App& bench) {
   CLI::App* app = bench.add_subcommand("link", "The link between ranks: bandwidth, latency and priority beside plain MPI_Send");
   app->footer("Example:\n  " + as_called("mpirun -n 2 --bind-to none lynxkv bench link -b 1K -e 1M -f 4 --json link.json") + "\n  " +
-              as_called("lynxkv bench link --transport loop --tests one-way,priority"));
+              as_called("lynxkv bench link --transport loop --tests one-way,priority") +
+              "\nExit codes: 0 all was measured; 2 an option, or a test that this job cannot run; 3 a bad model file;\n"
+              "  4 the link failed; 5 bytes came that were not sent. The verdict on priority does not change it.");
   auto o = std::make_shared<Options>();
   app->add_option("--transport", o->transport, "mpi, nccl, or loop: threads of one process")->check(one_of("transport", {"mpi", "nccl", "loop"}))->capture_default_str();
   app->add_option("-b,--min-bytes,--minbytes", o->min_bytes, "Smallest message; K, M and G are understood")->transform(size_between(1, most_bytes))->capture_default_str();
@@ -324,8 +214,9 @@ BenchPart add_bench_link(CLI::App& bench) {
   app->add_option("--rounds", o->priority.rounds, "Turns between the loaded and the raw link")->check(whole_between(1, 1000))->capture_default_str();
   app->add_option("--seconds", o->seconds, "Time for the urgent messages, about")->check(between(0.1, 3600.0))->capture_default_str();
   app->add_option("--residual-chunk-kib", o->chunk_kib, "link.residual_chunk_kib; 0: adapts to the link")->check(between(0.0, 256.0))->capture_default_str();
-  app->add_option("--gbps", o->link.gbps, "link.gbps: an emulated link")->check(between(0.0, 1e6))->capture_default_str();
+  app->add_option("--gbps", o->link.gbps, "link.gbps: an emulated link, which is then what this compares with")->check(between(0.0, 1e6))->capture_default_str();
   app->add_option("--latency-us", o->link.latency_us, "link.latency_us: of an emulated link")->check(between(0.0, 1e7))->capture_default_str();
+  app->add_option("--note", o->note, "What the link is, for the header and the JSON")->take_last();
   app->add_option("--json", o->json, "Write everything, raw samples too, to FILE");
   app->add_option("--csv", o->csv, "Write the rows to FILE");
   return {app, [o] { return run(*o); }};

@@ -32,11 +32,20 @@ Figures figures_of(const comm::PriorityTimes& times) {
   f.p95 = quantile(times.loaded_s, 0.95);
   f.p99 = quantile(times.loaded_s, 0.99);
   f.p999 = quantile(times.loaded_s, 0.999);
-  f.chunk = chunk_seconds(times);
+  f.chunk = times.chunk_s;
   f.ratio_p50 = f.idle_p50 > 0 ? (f.p50 - f.chunk) / f.idle_p50 : 0;
   f.ratio_p99 = f.idle_p50 > 0 ? (f.p99 - f.chunk) / f.idle_p50 : 0;
   f.share = times.seconds > 0 ? times.raw_seconds / times.seconds : 0;
   return f;
+}
+
+nlohmann::json options_json(const LinkBenchOptions& o) {
+  return {{"gbps", o.link.gbps}, {"latency_us", o.link.latency_us}, {"residual_chunk_bytes", o.link.residual_chunk_bytes},
+          {"min_bytes", o.min_bytes}, {"max_bytes", o.max_bytes}, {"factor", o.factor}, {"iterations", o.iterations},
+          {"warm_up", o.warm_up}, {"repeats", o.repeats}, {"latencies", o.latencies}, {"seconds", o.seconds},
+          {"tests", o.tests}, {"channels", o.channels}, {"model", o.model}, {"urgent", o.priority.urgent},
+          {"urgent_bytes", o.priority.urgent_bytes}, {"interval_s", o.priority.interval_s},
+          {"backlog_bytes", o.priority.backlog_bytes}, {"rounds", o.priority.rounds}, {"seed", o.priority.seed}};
 }
 
 }  // namespace
@@ -48,17 +57,12 @@ double quantile(std::vector<double> values, double q) {
   return values[std::clamp<std::size_t>(at, 1, values.size()) - 1];
 }
 
-double chunk_seconds(const comm::PriorityTimes& times) {
-  if (times.raw_seconds <= 0) return 0;
-  return static_cast<double>(times.chunk_bytes) * times.raw_seconds / static_cast<double>(times.bytes);
-}
-
 LinkSummary summary_of(const LinkReport& report) {
   LinkSummary summary;
   for (const LinkRow& row : report.rows) summary.wrong += row.wrong;
   for (const LinkPriority& priority : report.priorities) {
     summary.wrong += priority.times.wrong;
-    if (!priority.load.two_channels) continue;
+    if (!priority.load.two_channels || report.transport == "loop") continue;
     const Figures f = figures_of(priority.times);
     summary.has_priority = true;
     summary.share_of_raw = f.share;
@@ -78,15 +82,18 @@ void print_link_header(const LinkReport& r) {
   }
   for (const auto& [name, value] : r.environment) std::printf("# environment: %s=%s\n", name.c_str(), value.c_str());
   std::printf("# clock: %s\n", r.clock.c_str());
-  std::printf("# raw: plain %s of the same bytes in turn with the rest; time: median of a message's share of a repetition;\n"
+  if (!r.options.note.empty()) std::printf("# note: %s\n", r.options.note.c_str());
+  if (r.options.link.gbps > 0) std::printf("# raw: the %s: %s\n", r.raw.c_str(), r.raw_method.c_str());
+  else std::printf("# raw: plain %s of the same bytes in turn with the rest; %s\n", r.raw.c_str(), r.raw_method.c_str());
+  std::printf("# time: median of a message's share of a repetition;\n"
               "# algbw: bytes through the busiest port a second (1 GB = 1e9); total: of all flows; lat: half a round trip, median;\n"
-              "# wrong: messages whose bytes are not what was sent (all bytes in a repetition of its own, else numbers and lengths)\n",
-              r.raw.c_str());
+              "# wrong: messages whose bytes are not what was sent (all bytes in a repetition of its own, else numbers and lengths)\n");
 }
 
-void print_link_columns() {
+void print_link_columns(const LinkReport& r) {
+  const bool emulated = r.options.link.gbps > 0;
   std::printf("#\n#%-10s %-8s %12s %8s %11s %9s %9s %9s %7s %10s %10s %6s\n", "test", "channel", "size", "count", "time",
-              "algbw", "total", "rawbw", "share", "lat", "raw_lat", "wrong");
+              "algbw", "total", emulated ? "emulbw" : "rawbw", "share", "lat", emulated ? "emul_lat" : "raw_lat", "wrong");
   std::printf("#%-10s %-8s %12s %8s %11s %9s %9s %9s %7s %10s %10s %6s\n", "", "", "(B)", "", "(us)", "(GB/s)", "(GB/s)",
               "(GB/s)", "(%)", "(us)", "(us)", "");
 }
@@ -105,7 +112,7 @@ void print_link_priority(const LinkPriority& p) {
   const Figures f = figures_of(p.times);
   std::printf("#\n# urgent messages of %zu B from rank 0 to 1 under bulk, %s, %zu of them\n", p.load.urgent_bytes,
               p.name.c_str(), p.times.loaded_s.size());
-  std::printf("#%-13s %9s %9s %9s %9s %9s %9s %9s %7s %6s\n", "", "p50", "p95", "p99", "p99.9", "max", "algbw", "rawbw",
+  std::printf("#%-13s %9s %9s %9s %9s %9s %9s %9s %7s %6s\n", "", "p50", "p95", "p99", "p99.9", "max", "algbw", p.emulated ? "emulbw" : "rawbw",
               "share", "wrong");
   std::printf("#%-13s %9s %9s %9s %9s %9s %9s %9s %7s %6s\n", "", "(us)", "(us)", "(us)", "(us)", "(us)", "(GB/s)",
               "(GB/s)", "(%)", "");
@@ -119,8 +126,8 @@ void print_link_priority(const LinkPriority& p) {
   std::printf(" %9.4f %9.4f %7.1f %6llu\n", static_cast<double>(p.times.bytes) / p.times.seconds * 1e-9,
               static_cast<double>(p.times.bytes) / p.times.raw_seconds * 1e-9, 100 * f.share,
               static_cast<unsigned long long>(p.times.wrong));
-  std::printf("# one chunk: %zu B, %.1f us of the raw link; (time - chunk) / idle p50: p50 %.2f, p99 %.2f; clocks +- %.1f us\n",
-              p.times.chunk_bytes, f.chunk * 1e6, f.ratio_p50, f.ratio_p99, p.times.clock_error_s * 1e6);
+  std::printf("# one chunk: %zu B, %.1f us of the %s; (time - chunk) / idle p50: p50 %.2f, p99 %.2f; clocks +- %.1f us\n",
+              p.times.chunk_bytes, f.chunk * 1e6, p.emulated ? "emulated link" : "raw link", f.ratio_p50, f.ratio_p99, p.times.clock_error_s * 1e6);
   std::fflush(stdout);
 }
 
@@ -129,8 +136,8 @@ void print_link_verdict(const LinkReport& report) {
   std::printf("#\n# %s\n", s.wrong == 0 ? "OK: every byte came as it was sent" : "WRONG: bytes differ from what was sent");
   if (!s.has_priority) return;
   const bool good = s.share_of_raw >= wanted_share && s.urgent_p50_ratio <= wanted_p50 && s.urgent_p99_ratio <= wanted_p99;
-  std::printf("# %s: %.1f %% of the raw link with urgent traffic (%.0f wanted), urgent p50 %.2f (%.1f), p99 %.2f (%.1f)\n",
-              good ? "PRIORITY HOLDS" : "PRIORITY IS MISSED", 100 * s.share_of_raw, 100 * wanted_share, s.urgent_p50_ratio,
+  std::printf("# %s: %.1f %% of the %s link with urgent traffic (%.0f wanted), urgent p50 %.2f (%.1f), p99 %.2f (%.1f)\n",
+              good ? "PRIORITY HOLDS" : "PRIORITY IS MISSED", 100 * s.share_of_raw, report.options.link.gbps > 0 ? "emulated" : "raw", 100 * wanted_share, s.urgent_p50_ratio,
               wanted_p50, s.urgent_p99_ratio, wanted_p99);
 }
 
@@ -138,14 +145,14 @@ std::string link_json(const LinkReport& r) {
   using nlohmann::json;
   const LinkSummary s = summary_of(r);
   json document = {{"schema_version", 1}, {"bench", "link"}, {"date", r.date}, {"version", r.version},
-                   {"command", r.command}, {"transport", r.transport}, {"raw", r.raw}, {"mpi", r.mpi},
+                   {"command", r.command}, {"transport", r.transport}, {"raw", r.raw}, {"raw_method", r.raw_method}, {"note", r.options.note}, {"options", options_json(r.options)}, {"mpi", r.mpi},
                    {"components", r.components}, {"clock", r.clock}, {"size", r.size},
                    {"good_parcel_bytes", r.good_parcel_bytes}, {"ranks", r.ranks}, {"environment", json::object()},
                    {"rows", json::array()}, {"priority", json::array()}};
   for (const auto& [name, value] : r.environment) document["environment"][name] = value;
   for (const LinkRow& row : r.rows)
     document["rows"].push_back({{"test", row.test}, {"channel", row.channel}, {"note", row.note}, {"size_bytes", row.bytes},
-                                {"count", row.count}, {"flows", row.flows}, {"port_flows", row.port_flows},
+                                {"count", row.count}, {"flows", row.flows}, {"port_flows", row.port_flows}, {"raw_window", row.raw_window},
                                 {"time_us", median(row.seconds) / row.count * 1e6},
                                 {"algbw_gb_per_s", gb_per_s(row, row.seconds, row.port_flows)},
                                 {"total_gb_per_s", gb_per_s(row, row.seconds, row.flows)},

@@ -127,6 +127,14 @@ std::vector<double> shared(RawLink& raw, const std::vector<double>& mine) {
   return times;
 }
 
+double raw_seconds(LinkEnds ends, double bytes) {
+  if (ends.emulated.limits_rate()) return ends.emulated.seconds(bytes);
+  const Flow one{0, 1};
+  const int count = std::max(1, static_cast<int>(bytes / raw_message_bytes));
+  const double raw_bytes = static_cast<double>(count) * raw_message_bytes;
+  return time_raw_transfer(ends, {&one, 1}, {Channel::residual, raw_message_bytes, count}) * bytes / raw_bytes;
+}
+
 }  // namespace
 
 PriorityTimes measure_priority(LinkEnds ends, const PriorityLoad& load) {
@@ -156,10 +164,7 @@ PriorityTimes measure_priority(LinkEnds ends, const PriorityLoad& load) {
       continue;
     }
     bytes = ends.raw.from_first(bytes);
-    const Flow one{0, 1};
-    const int count = std::max(1, static_cast<int>(bytes / raw_message_bytes));
-    const double raw_bytes = static_cast<double>(count) * raw_message_bytes;
-    const double raw_s = time_raw_transfer(ends, {&one, 1}, {Channel::residual, raw_message_bytes, count}) * bytes / raw_bytes;
+    const double raw_s = raw_seconds(ends, bytes);
     result.seconds += seconds;
     result.raw_seconds += raw_s;
     result.shares.push_back(raw_s / seconds);
@@ -167,6 +172,9 @@ PriorityTimes measure_priority(LinkEnds ends, const PriorityLoad& load) {
     result.urgent_bytes += static_cast<std::uint64_t>(urgent) * load.urgent_bytes;
   }
   result.chunk_bytes = static_cast<std::size_t>(ends.raw.from_first(static_cast<double>(ends.courier.residual_chunk_bytes())));
+  const double chunk_bytes = static_cast<double>(result.chunk_bytes);
+  if (ends.emulated.limits_rate()) result.chunk_s = chunk_bytes * 8e-9 / ends.emulated.gbps;
+  else if (result.bytes > 0) result.chunk_s = chunk_bytes * result.raw_seconds / static_cast<double>(result.bytes);
   result.idle_s = shared(ends.raw, idle);
   result.loaded_s = shared(ends.raw, loaded);
   result.wrong = run.wrong();

@@ -29,6 +29,7 @@ struct PriorityTimes {
   std::uint64_t urgent_bytes = 0;
   std::vector<double> shares;                 // of the raw rate, by round
   std::size_t chunk_bytes = 0;                // residual bytes that may stand before an urgent message
+  double chunk_s = 0;                         // that they take of the raw or the emulated link
   double clock_error_s = 0;
   std::uint64_t wrong = 0;
 };

@@ -13,7 +13,7 @@ namespace lynxkv::comm {
 namespace {
 
 constexpr std::size_t backlog_bytes = std::size_t{8} << 20;
-constexpr std::size_t raw_window_bytes = std::size_t{32} << 20;
+constexpr std::size_t raw_window_bytes = std::size_t{8} << 20;  // of all flows into or out of one port
 constexpr int raw_window_messages = 64;
 constexpr double patience_s = 120;
 
@@ -197,35 +197,29 @@ double time_transfer(LinkEnds ends, std::span<const Flow> flows, const TransferL
   return ends.raw.largest(seconds);
 }
 
+int raw_window(std::span<const Flow> flows, int ranks, std::size_t message_bytes) noexcept {
+  if (flows.size() <= 1) return 1;
+  const std::size_t at_once = std::max<std::size_t>(message_bytes, 1) * static_cast<std::size_t>(busiest_port(flows, ranks));
+  return static_cast<int>(std::clamp<std::size_t>(raw_window_bytes / at_once, 2, raw_window_messages));
+}
+
 double time_raw_transfer(LinkEnds ends, std::span<const Flow> flows, const TransferLoad& load) {
   RawLink& raw = ends.raw;
+  if (ends.emulated.limits_rate())
+    return ends.emulated.seconds(static_cast<double>(load.bytes) * load.count * busiest_port(flows, raw.size()));
   std::vector<int> to, from;
   for (const Flow& flow : flows) {
     if (flow.from == raw.rank()) to.push_back(flow.to);
     if (flow.to == raw.rank()) from.push_back(flow.from);
   }
-  // One flow is the plain blocking call; where a rank does several things at once they are posted together.
-  const bool alone = to.size() + from.size() <= 1;
-  const int window = alone ? 1
-                           : std::clamp(static_cast<int>(raw_window_bytes / (load.bytes + 1)), 1, raw_window_messages);
-  std::vector<std::byte> out(load.bytes);
-  std::vector<std::vector<std::byte>> in(from.size() * static_cast<std::size_t>(window), std::vector<std::byte>(load.bytes));
+  RawLink::Stream stream(to, from, load.bytes, load.count, raw_window(flows, raw.size(), load.bytes));
   std::byte done{};
   raw.barrier();
   const std::int64_t began_ns = now_ns();
-  for (int left = load.count; left > 0; left -= window) {
-    std::vector<RawLink::Send> sends;
-    std::vector<RawLink::Receive> receives;
-    for (int i = 0; i < std::min(window, left); ++i) {
-      for (std::size_t f = 0; f < from.size(); ++f)
-        receives.push_back({from[f], in[f * static_cast<std::size_t>(window) + static_cast<std::size_t>(i)]});
-      for (const int peer : to) sends.push_back({peer, out});
-    }
-    raw.exchange(sends, receives);
-  }
+  raw.run(stream);
   for (const int peer : from) raw.send(peer, {&done, 1});
   for (const int peer : to) raw.receive(peer, {&done, 1});
-  return raw.largest(seconds_between(began_ns, now_ns()));
+  return raw.largest(seconds_between(began_ns, now_ns())) + ends.emulated.latency_us * 1e-6;
 }
 
 std::vector<double> time_round_trips(LinkEnds ends, const TransferLoad& load) {
@@ -270,6 +264,10 @@ std::vector<double> time_round_trips(LinkEnds ends, const TransferLoad& load) {
 std::vector<double> time_raw_round_trips(LinkEnds ends, std::size_t bytes, int count) {
   RawLink& raw = ends.raw;
   std::vector<double> seconds;
+  if (ends.emulated.limits_rate()) {
+    if (raw.rank() == 0) seconds.assign(static_cast<std::size_t>(count), ends.emulated.seconds(static_cast<double>(bytes)));
+    return seconds;
+  }
   std::vector<std::byte> buffer(bytes);
   raw.barrier();
   for (int i = 0; i < count && raw.rank() < 2; ++i) {
@@ -277,7 +275,7 @@ std::vector<double> time_raw_round_trips(LinkEnds ends, std::size_t bytes, int c
       const std::int64_t began_ns = now_ns();
       raw.send(1, buffer);
       raw.receive(1, buffer);
-      seconds.push_back(seconds_between(began_ns, now_ns()) / 2);
+      seconds.push_back(seconds_between(began_ns, now_ns()) / 2 + ends.emulated.latency_us * 1e-6);
     } else {
       raw.receive(0, buffer);
       raw.send(0, buffer);

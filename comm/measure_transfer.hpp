@@ -13,10 +13,21 @@
 
 namespace lynxkv::comm {
 
+// The link that couriers emulate. What they do over it is compared with the link's own arithmetic: the real one below
+// it is another link.
+struct EmulatedLink {
+  double gbps = 0;        // 0: as fast as the real one
+  double latency_us = 0;  // one way
+  bool limits_rate() const noexcept { return gbps > 0; }
+  // Until the last of so many bytes that pass one port is there. Only where limits_rate().
+  double seconds(double bytes) const noexcept { return latency_us * 1e-6 + bytes * 8e-9 / gbps; }
+};
+
 // A rank's two ways to the others.
 struct LinkEnds {
   Courier& courier;
   RawLink& raw;
+  EmulatedLink emulated = {};
 };
 
 struct Flow {
@@ -29,6 +40,10 @@ const char* name_of(Pattern pattern) noexcept;  // "one-way", ...
 std::vector<Flow> flows_of(Pattern pattern, int ranks);
 // Messages, of one from each flow, that pass the busiest port of any rank in its busier direction.
 int busiest_port(std::span<const Flow> flows, int ranks);
+// Messages of each flow that the raw link has under way at once: 1, the blocking call, for a flow that is alone;
+// else as many as MPI needs to fill several flows, bounded in
+// bytes at the busiest port.
+int raw_window(std::span<const Flow> flows, int ranks, std::size_t message_bytes) noexcept;
 
 // Messages that every flow carries. Larger ones than a good parcel travel as several, as page tensors do.
 struct TransferLoad {
@@ -41,6 +56,7 @@ struct TransferLoad {
 // `check`: all bytes are made anew and compared; else the messages' numbers and lengths are.
 // `wrong` grows by this rank's messages that were not what was sent. Throws Error{transport} after 120 s without any.
 double time_transfer(LinkEnds ends, std::span<const Flow> flows, const TransferLoad& load, bool check, std::uint64_t& wrong);
+// The raw link; where a rate is emulated, its arithmetic, and where only a latency is, the raw link and that.
 double time_raw_transfer(LinkEnds ends, std::span<const Flow> flows, const TransferLoad& load);
 
 // One-way times from rank 0 to rank 1: half of a round trip, one each. Seconds, on rank 0; empty elsewhere.

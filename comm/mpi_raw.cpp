@@ -71,6 +71,38 @@ class RawMpi final : public RawLink {
     for (std::size_t i = 0; i < expected.size(); ++i) expect(statuses[i], expected[i]);
   }
 
+  // Every rank posts message `number` of all its peers before it waits for one of `number + 1`, receives first: so
+  // none waits for what another has yet to post.
+  void run(Stream& stream) override {
+    if (stream.window <= 1 || stream.bytes > largest_part_bytes) return RawLink::run(stream);
+    const std::size_t window = static_cast<std::size_t>(stream.window), bytes = stream.bytes;
+    std::vector<MPI_Request> receives(window * stream.from.size(), MPI_REQUEST_NULL), sends(window * stream.to.size(), MPI_REQUEST_NULL);
+    const auto received = [&](MPI_Request& request) {
+      if (request == MPI_REQUEST_NULL) return;
+      MPI_Status status;
+      check_mpi(MPI_Wait(&request, &status), "MPI_Wait");
+      expect(status, static_cast<int>(bytes));
+    };
+    for (int number = 0; number < stream.count; ++number) {
+      const std::size_t slot = static_cast<std::size_t>(number) % window;
+      for (std::size_t peer = 0; peer < stream.from.size(); ++peer) {
+        MPI_Request& request = receives[slot * stream.from.size() + peer];
+        received(request);
+        check_mpi(MPI_Irecv(stream.room(peer, number).data(), static_cast<int>(bytes), MPI_BYTE, stream.from[peer], raw_tag,
+                            communicator_, &request),
+                  "MPI_Irecv");
+      }
+      for (std::size_t peer = 0; peer < stream.to.size(); ++peer) {
+        MPI_Request& request = sends[slot * stream.to.size() + peer];
+        check_mpi(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+        check_mpi(MPI_Isend(stream.out.data(), static_cast<int>(bytes), MPI_BYTE, stream.to[peer], raw_tag, communicator_, &request),
+                  "MPI_Isend");
+      }
+    }
+    for (MPI_Request& request : receives) received(request);
+    check_mpi(MPI_Waitall(static_cast<int>(sends.size()), sends.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+  }
+
  private:
   static void expect(const MPI_Status& status, int count) {
     int found = 0;

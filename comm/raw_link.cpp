@@ -69,6 +69,33 @@ class OverTransport final : public RawLink {
 
 }  // namespace
 
+RawLink::Stream::Stream(std::vector<int> to_peers, std::vector<int> from_peers, std::size_t message_bytes, int messages,
+                        int most_under_way)
+    : to(std::move(to_peers)),
+      from(std::move(from_peers)),
+      bytes(message_bytes),
+      count(messages),
+      window(std::clamp(most_under_way, 1, std::max(1, messages))),
+      out(to.empty() ? 0 : bytes),
+      in(from.size() * static_cast<std::size_t>(window) * bytes) {}
+
+std::span<std::byte> RawLink::Stream::room(std::size_t peer, int number) noexcept {
+  const auto slot = peer * static_cast<std::size_t>(window) + static_cast<std::size_t>(number % window);
+  return std::span(in).subspan(slot * bytes, bytes);
+}
+
+void RawLink::run(Stream& stream) {
+  for (int began = 0; began < stream.count; began += stream.window) {
+    std::vector<Send> sends;
+    std::vector<Receive> receives;
+    for (int number = began; number < std::min(stream.count, began + stream.window); ++number) {
+      for (std::size_t peer = 0; peer < stream.from.size(); ++peer) receives.push_back({stream.from[peer], stream.room(peer, number)});
+      for (const int peer : stream.to) sends.push_back({peer, stream.out});
+    }
+    exchange(sends, receives);
+  }
+}
+
 void RawLink::send(int peer, std::span<const std::byte> bytes) {
   const Send one{peer, bytes};
   exchange({&one, 1}, {});

@@ -24,6 +24,18 @@ class RawLink {
     std::span<std::byte> bytes;  // filled; a message of another size is Error{transport}
   };
 
+  // `count` messages of `bytes` to each of `to` and from each of `from`, whatever is in them; `window` of each peer
+  // are under way at once.
+  struct Stream {
+    Stream(std::vector<int> to_peers, std::vector<int> from_peers, std::size_t message_bytes, int messages, int most_under_way);
+    std::span<std::byte> room(std::size_t peer, int number) noexcept;  // for a message from from[peer]
+
+    std::vector<int> to, from;
+    std::size_t bytes;
+    int count, window;
+    std::vector<std::byte> out, in;  // in: window messages of each of `from`
+  };
+
   virtual ~RawLink() = default;
   virtual int rank() const noexcept = 0;
   virtual int size() const noexcept = 0;
@@ -31,6 +43,9 @@ class RawLink {
 
   // All of it, in any order; messages of a pair arrive in order. A single send or receive is the blocking call.
   virtual void exchange(std::span<const Send> sends, std::span<const Receive> receives) = 0;
+  // With a window of 1 messages follow each other by the blocking call. Else, where the link can, a message that is
+  // through makes room for the next; by default a window is exchanged as a whole.
+  virtual void run(Stream& stream);
 
   void send(int peer, std::span<const std::byte> bytes);
   void receive(int peer, std::span<std::byte> bytes);

@@ -74,6 +74,59 @@ TEST(Transfers, OfAnEmulatedLinkTakeTheirTime) {
   });
 }
 
+TEST(RawTransfers, BesideAnEmulatedLinkAreItsArithmetic) {
+  LinkOptions options = test_options();
+  options.gbps = 1;
+  options.latency_us = 500;
+  on_link_ends(4, options, [&](LinkEnds ends) {
+    ends.emulated = {options.gbps, options.latency_us};
+    const double one_s = 125'000 * 8e-9;
+    const TransferLoad load{Channel::anchor, 125'000, 10};
+    EXPECT_DOUBLE_EQ(time_raw_transfer(ends, flows_of(Pattern::one_way, 4), load), 500e-6 + 10 * one_s);
+    EXPECT_DOUBLE_EQ(time_raw_transfer(ends, flows_of(Pattern::both_ways, 4), load), 500e-6 + 10 * one_s);
+    EXPECT_DOUBLE_EQ(time_raw_transfer(ends, flows_of(Pattern::incast, 4), load), 500e-6 + 30 * one_s);
+    const auto trips = time_raw_round_trips(ends, 125'000, 3);
+    ASSERT_EQ(trips.size(), ends.raw.rank() == 0 ? 3u : 0u);
+    for (const double seconds : trips) EXPECT_DOUBLE_EQ(seconds, 500e-6 + one_s);
+  });
+}
+
+TEST(RawTransfers, HaveAnEmulatedLatencyAddedWhereTheRateIsTheRealOne) {
+  on_link_ends(2, test_options(), [&](LinkEnds ends) {
+    ends.emulated = {0, 20'000};
+    EXPECT_GE(time_raw_transfer(ends, flows_of(Pattern::one_way, 2), {Channel::anchor, 1000, 2}), 0.02);
+    for (const double seconds : time_raw_round_trips(ends, 1000, 2)) EXPECT_GE(seconds, 0.02);
+  });
+}
+
+TEST(RawTransfers, KeepAWindowOfMessagesUnderWayWhereThereIsMoreThanOneFlow) {
+  const auto window = [](Pattern pattern, std::size_t bytes) { return raw_window(flows_of(pattern, 4), 4, bytes); };
+  EXPECT_EQ(window(Pattern::one_way, 1), 1);
+  EXPECT_EQ(window(Pattern::one_way, 1 << 20), 1);
+  for (const Pattern pattern : {Pattern::both_ways, Pattern::pairs, Pattern::incast, Pattern::all_to_all}) {
+    EXPECT_EQ(window(pattern, 1024), 64) << name_of(pattern);
+    EXPECT_EQ(window(pattern, std::size_t{1} << 30), 2) << name_of(pattern);
+    const int port = busiest_port(flows_of(pattern, 4), 4);
+    EXPECT_LE(window(pattern, 1 << 20) * port, 8) << name_of(pattern);
+  }
+}
+
+TEST(UrgentMessages, OfAnEmulatedLinkAreComparedWithThatLink) {
+  LinkOptions options = test_options();
+  options.gbps = 1;
+  on_link_ends(2, options, [&](LinkEnds ends) {
+    ends.emulated = {options.gbps, options.latency_us};
+    PriorityLoad load;
+    load.urgent = 20;
+    load.rounds = 2;
+    load.interval_s = 0.005;
+    const PriorityTimes times = measure_priority(ends, load);
+    EXPECT_NEAR(times.raw_seconds, static_cast<double>(times.bytes) * 8e-9, 1e-9);
+    EXPECT_DOUBLE_EQ(times.chunk_s, static_cast<double>(times.chunk_bytes) * 8e-9);
+    EXPECT_LE(times.raw_seconds, times.seconds * 1.02);
+  });
+}
+
 TEST(RoundTrips, AreTimedOneByOne) {
   on_link_ends(3, test_options(), [](LinkEnds ends) {
     const auto mine = time_round_trips(ends, {Channel::anchor, 100'000, 5});

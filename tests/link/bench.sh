@@ -34,5 +34,8 @@ for argument in "${arguments[@]+"${arguments[@]}"}"; do
     } ;;
   esac
 done
+# What the numbers are worth depends on it, and the program cannot see it.
+shaped="link of $gbps Gbit/s each way (tc tbf), $hosts hosts in network namespaces"
+[[ $gbps =~ ^0+\.?0*$ ]] && shaped="link that is not shaped, $hosts hosts in network namespaces"
 exec "$here/run.sh" --gbps "$gbps" --hosts "$hosts" --ranks "${ranks:-$hosts}" -- \
-  "$(realpath "$binary")" bench link "${arguments[@]+"${arguments[@]}"}"
+  "$(realpath "$binary")" bench link --note "$shaped" "${arguments[@]+"${arguments[@]}"}"
