@@ -18,6 +18,8 @@ constexpr std::size_t least_chunk_bytes = 32 * 1024;
 constexpr std::size_t largest_chunk_bytes = 256 * 1024;
 // Where receipts come late because threads share cores, so many chunks at most make up for it.
 constexpr std::size_t late_window_chunks = 4;
+// What naps at both ends add to a receipt's way while residuals alone move.
+constexpr double naps_ns = 450'000;
 
 }  // namespace
 
@@ -39,7 +41,8 @@ std::size_t Credits::chunk_bytes() const noexcept {
 std::size_t Credits::adapted_window() const noexcept {
   const std::size_t chunk = chunk_bytes();
   if (!speed_.known()) return chunk;
-  const double late_ns = std::max(static_cast<double>(round_trip_ns_), speed_.lateness_ns());
+  // With one chunk on the way a fast link shows the rate at which sleeping threads see receipts, not its own.
+  const double late_ns = std::max({static_cast<double>(round_trip_ns_), speed_.lateness_ns(), naps_ns});
   const double needed = static_cast<double>(chunk) / 4 + 2 * speed_.rate() * 1e-9 * late_ns;
   const double path = 2 * speed_.rate() * 1e-9 * static_cast<double>(round_trip_ns_);
   const double most = std::max(static_cast<double>(late_window_chunks * chunk),

@@ -60,6 +60,13 @@ TEST(AdaptiveChunk, LeavesMoreOnTheWayWhereReceiptsComeLate) {
   EXPECT_NEAR(credits.rate(), 1e8, 1e7);
 }
 
+TEST(AdaptiveChunk, OnAFastLinkIsNotHeldToTheRateAtWhichSleepingThreadsSeeReceipts) {
+  Credits credits(1, 0, 0, 0);
+  fill_link(credits, 1e10, ms / 4, 1);
+  EXPECT_EQ(credits.window(), 4u * 256 * 1024);
+  EXPECT_GT(credits.rate(), 3e9);
+}
+
 TEST(LinkSpeed, IsNotBentByReceiptsThatComeLateAndTogether) {
   LinkSpeed speed;
   std::int64_t now = ms;
